@@ -1,0 +1,56 @@
+// Package source reads immutable objects by range: data files, delete files,
+// manifests and metadata, in local folders and object stores.
+//
+// An Object never changes under its reader: the bytes behind it are checked
+// against its Version whenever a descriptor is opened anew, and a difference is
+// ErrChanged, for good. Objects need no closing (descriptors are pooled) and
+// are safe for concurrent use.
+//
+// Every location comes from table metadata, which is untrusted: a Store opens
+// only what lies under its roots.
+package source
+
+import (
+	"context"
+	"errors"
+	"os"
+)
+
+// Sentinels; every error of this package wraps one of them (or a context
+// error) and names the location once.
+var (
+	ErrNotFound    = errors.New("no such object")
+	ErrTruncated   = errors.New("object is shorter than its metadata says")
+	ErrChanged     = errors.New("object was replaced while mounted")
+	ErrOutside     = errors.New("location is outside the allowed paths")
+	ErrUnsupported = errors.New("location scheme is not supported")
+	ErrRead        = errors.New("read failed")
+)
+
+// Object is one immutable object.
+type Object interface {
+	// ReadAt fills p with the bytes at off, or fails: n < len(p) only with an
+	// error. A range past Size is ErrTruncated, never a short read. It returns
+	// early when ctx ends.
+	ReadAt(ctx context.Context, p []byte, off int64) (n int, err error)
+	// Size is the object's length in bytes, fixed when it was opened.
+	Size() int64
+	// Version identifies the bytes: endpoint, path, version or etag or mtime,
+	// and size. Equal versions mean equal bytes; cache keys start with it.
+	Version() string
+	// Location is the location as the metadata spells it, for messages.
+	Location() string
+}
+
+// Store opens objects by location, exactly as metadata spells it (a URL or a
+// path; never percent-decoded).
+type Store interface {
+	Open(ctx context.Context, location string) (Object, error)
+}
+
+// Filer is an Object on a local file system, which can hand out a descriptor of
+// its own, verified against Version. The caller closes it.
+type Filer interface {
+	Object
+	OpenFile() (*os.File, error)
+}
