@@ -48,6 +48,7 @@ func TestGetKeeps(t *testing.T) {
 			t.Fatalf("second Get(%s) = %v, %v", key, v, err)
 		}
 	}
+	settle(t, c)
 	s := c.Stats()
 	if s.Loads != 50 || s.Misses != 50 || s.Hits != 50 || s.Rejected != 0 {
 		t.Errorf("stats = %+v", s)
@@ -222,6 +223,16 @@ func TestErrorsAreNotKept(t *testing.T) {
 	}
 }
 
+// settle waits until every finished load's value was offered to ristretto.
+func settle(t *testing.T, c *Cache) {
+	t.Helper()
+	waitFor(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.flights) == 0
+	})
+}
+
 func flying(c *Cache, key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,6 +307,7 @@ func TestEvictionBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	settle(t, c)
 	if s := c.Stats(); s.Bytes > budget || s.Bytes < budget/2 {
 		t.Errorf("stats = %+v", s)
 	}
