@@ -19,7 +19,8 @@ type Catalog struct {
 
 // Open opens SOURCE, a path if one exists, else a URL:
 //
-//   - a folder with metadata files in its metadata folder: that table;
+//   - a folder with metadata files in its metadata folder, or in itself: that
+//     table;
 //   - another folder: a warehouse, searched for tables as it is listed;
 //   - a file: the table at that metadata version, for good;
 //   - sqlite:///path.db?catalog=NAME&warehouse=DIR: the tables of a catalog.
@@ -44,17 +45,15 @@ func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
 	}
 }
 
-// openFolder opens a table's folder or a warehouse. The metadata folder of a
-// table stands for the table.
+// openFolder opens a table's folder or a warehouse. A folder named metadata
+// stands for the table above it.
 func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) {
 	dir, err := filepath.Abs(src)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", src, err)
 	}
 	if filepath.Base(dir) == metadataFolder {
-		if parent := filepath.Dir(dir); folderHasMetadata(parent) {
-			dir = parent
-		}
+		dir = filepath.Dir(dir)
 	}
 	e, err := newEnv(opt, dir)
 	if err != nil {
@@ -65,23 +64,15 @@ func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) 
 		return nil, err
 	}
 	if isTable {
+		return &Catalog{env: e, table: newTable(e, newFolderTable(e, filepath.Join(dir, metadataFolder)))}, nil
+	}
+	if isTable, err = e.hasMetadata(ctx, dir); err != nil {
+		return nil, err
+	}
+	if isTable {
 		return &Catalog{env: e, table: newTable(e, newFolderTable(e, dir))}, nil
 	}
 	return &Catalog{env: e, root: newNamespace(e, folder{env: e, dir: dir}, true)}, nil
-}
-
-// folderHasMetadata reports whether dir/metadata holds a metadata file.
-func folderHasMetadata(dir string) bool {
-	entries, err := os.ReadDir(filepath.Join(dir, metadataFolder))
-	if err != nil {
-		return false
-	}
-	for _, entry := range entries {
-		if _, ok := parseMetadataName(entry.Name()); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // openFile opens a table at one metadata file. What it may refer to lies in its

@@ -46,8 +46,9 @@ type folderTable struct {
 
 var _ finder = (*folderTable)(nil)
 
+// newFolderTable returns the finder of the table with its metadata files in dir.
 func newFolderTable(e *env, dir string) *folderTable {
-	return &folderTable{env: e, dir: filepath.Join(dir, metadataFolder), heads: map[string]head{}}
+	return &folderTable{env: e, dir: dir, heads: map[string]head{}}
 }
 
 // metadataName is a parsed name of a metadata file.

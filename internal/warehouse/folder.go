@@ -49,7 +49,7 @@ func (f folder) list(ctx context.Context) ([]entry, error) {
 			return nil, err
 		}
 		if isTable {
-			entries = append(entries, entry{name: sub.name, table: newFolderTable(f.env, dir)})
+			entries = append(entries, entry{name: sub.name, table: newFolderTable(f.env, filepath.Join(dir, metadataFolder))})
 			continue
 		}
 		if sub.link {
@@ -89,8 +89,13 @@ func (e *env) subfolders(ctx context.Context, dir string) ([]subfolder, error) {
 }
 
 // isTable reports whether dir is a table's folder.
-func (e *env) isTable(ctx context.Context, dir string) (found bool, err error) {
-	err = e.local.ReadDir(ctx, filepath.Join(dir, metadataFolder), func(d os.DirEntry) bool {
+func (e *env) isTable(ctx context.Context, dir string) (bool, error) {
+	return e.hasMetadata(ctx, filepath.Join(dir, metadataFolder))
+}
+
+// hasMetadata reports whether dir holds a metadata file.
+func (e *env) hasMetadata(ctx context.Context, dir string) (found bool, err error) {
+	err = e.local.ReadDir(ctx, dir, func(d os.DirEntry) bool {
 		_, found = parseMetadataName(d.Name())
 		return !found
 	})

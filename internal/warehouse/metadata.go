@@ -23,23 +23,22 @@ import (
 
 // metadataFile is a table metadata file (Iceberg spec, "Table Metadata").
 type metadataFile struct {
-	FormatVersion    int                        `json:"format-version"`
-	UUID             string                     `json:"table-uuid"`
-	Location         string                     `json:"location"`
-	LastUpdated      int64                      `json:"last-updated-ms"`
-	Schema           json.RawMessage            `json:"schema"` // v1
-	Schemas          []json.RawMessage          `json:"schemas"`
-	CurrentSchemaID  *int                       `json:"current-schema-id"`
-	PartitionSpec    json.RawMessage            `json:"partition-spec"` // v1: the fields alone
-	PartitionSpecs   []json.RawMessage          `json:"partition-specs"`
-	Properties       map[string]json.RawMessage `json:"properties"`
-	CurrentSnapshot  *int64                     `json:"current-snapshot-id"`
-	Snapshots        []json.RawMessage          `json:"snapshots"`
-	SnapshotLog      []logEntry                 `json:"snapshot-log"`
-	MetadataLog      []metadataLogEntry         `json:"metadata-log"`
-	Refs             map[string]refEntry        `json:"refs"`
-	EncryptionKeys   []json.RawMessage          `json:"encryption-keys"`
-	LastColumnIDOnly *int                       `json:"last-column-id"`
+	FormatVersion   int                        `json:"format-version"`
+	UUID            string                     `json:"table-uuid"`
+	Location        string                     `json:"location"`
+	LastUpdated     int64                      `json:"last-updated-ms"`
+	Schema          json.RawMessage            `json:"schema"` // v1
+	Schemas         []json.RawMessage          `json:"schemas"`
+	CurrentSchemaID *int                       `json:"current-schema-id"`
+	PartitionSpec   json.RawMessage            `json:"partition-spec"` // v1: the fields alone
+	PartitionSpecs  []json.RawMessage          `json:"partition-specs"`
+	Properties      map[string]json.RawMessage `json:"properties"`
+	CurrentSnapshot *int64                     `json:"current-snapshot-id"`
+	Snapshots       []json.RawMessage          `json:"snapshots"`
+	SnapshotLog     []logEntry                 `json:"snapshot-log"`
+	MetadataLog     []metadataLogEntry         `json:"metadata-log"`
+	Refs            map[string]refEntry        `json:"refs"`
+	EncryptionKeys  []json.RawMessage          `json:"encryption-keys"`
 }
 
 type logEntry struct {
