@@ -2,27 +2,7 @@ package pqfile
 
 import (
 	"context"
-
-	"github.com/apache/iceberg-go"
 )
-
-// SchemaOf builds the logical schema of a file.
-func SchemaOf(elems []SchemaElement) (*Schema, error) { panic("skeleton") }
-
-// ViewOf builds the schema that icefs serves for an Iceberg schema: canonical
-// three-level lists and maps, current types and names, field ids, optional
-// unless the field is required. Levels and Path are set; Leaf counts up.
-func ViewOf(s *iceberg.Schema) (*Schema, error) { panic("skeleton") }
-
-// Relevel recomputes Present, Entry, Repeat, MaxDef and MaxRep after a caller
-// changed Optional on nodes of s.
-func (s *Schema) Relevel() { panic("skeleton") }
-
-// Clone copies the tree.
-func (s *Schema) Clone() *Schema { panic("skeleton") }
-
-// Elements renders the schema as a footer's list, logical and converted types set.
-func (s *Schema) Elements() []SchemaElement { panic("skeleton") }
 
 // Project maps the target's view onto f.
 func (f *File) Project(t Target) (*Projection, error) { panic("skeleton") }

@@ -50,15 +50,15 @@ type thriftReader struct {
 	arena []byte // what binary values are carved from
 }
 
-// field is the current field of a struct, and the ids seen so far in it.
-type field struct {
+// thriftField is the current field of a struct, and the ids seen so far in it.
+type thriftField struct {
 	id   int16
 	typ  byte
 	seen uint32 // bit i: id i (0..31)
 }
 
 // has reports whether every listed id was seen.
-func (f *field) has(ids ...int) bool {
+func (f *thriftField) has(ids ...int) bool {
 	for _, id := range ids {
 		if f.seen&(1<<id) == 0 {
 			return false
@@ -79,7 +79,7 @@ func (r *thriftReader) corrupt(format string, args ...any) {
 }
 
 // require fails unless every listed id of the struct was there.
-func (r *thriftReader) require(what string, f *field, ids ...int) {
+func (r *thriftReader) require(what string, f *thriftField, ids ...int) {
 	if r.err == nil && !f.has(ids...) {
 		r.corrupt("%s lacks a required field", what)
 	}
@@ -118,7 +118,7 @@ func (r *thriftReader) varint() int64 {
 }
 
 // next reads the next field's header into f and reports whether there is one.
-func (r *thriftReader) next(f *field) bool {
+func (r *thriftReader) next(f *thriftField) bool {
 	h := r.byte()
 	if r.err != nil || h == thriftStop {
 		return false
@@ -140,7 +140,7 @@ func (r *thriftReader) next(f *field) bool {
 }
 
 // expect fails unless the field is of type typ.
-func (r *thriftReader) expect(f *field, typ byte) bool {
+func (r *thriftReader) expect(f *thriftField, typ byte) bool {
 	if f.typ != typ {
 		r.corrupt("field %d has type %d, not %d", f.id, f.typ, typ)
 		return false
@@ -149,7 +149,7 @@ func (r *thriftReader) expect(f *field, typ byte) bool {
 }
 
 // integer reads a field of any integer type.
-func (r *thriftReader) integer(f *field) int64 {
+func (r *thriftReader) integer(f *thriftField) int64 {
 	switch f.typ {
 	case thriftI8:
 		return int64(int8(r.byte()))
@@ -160,9 +160,9 @@ func (r *thriftReader) integer(f *field) int64 {
 	return 0
 }
 
-func (r *thriftReader) i64(f *field) int64 { return r.integer(f) }
+func (r *thriftReader) i64(f *thriftField) int64 { return r.integer(f) }
 
-func (r *thriftReader) i32(f *field) int32 {
+func (r *thriftReader) i32(f *thriftField) int32 {
 	v := r.integer(f)
 	if v < math.MinInt32 || v > math.MaxInt32 {
 		r.corrupt("field %d is out of range", f.id)
@@ -171,11 +171,11 @@ func (r *thriftReader) i32(f *field) int32 {
 	return int32(v)
 }
 
-func (r *thriftReader) optI32(f *field) *int32 { v := r.i32(f); return &v }
-func (r *thriftReader) optI64(f *field) *int64 { v := r.i64(f); return &v }
-func (r *thriftReader) optBool(f *field) *bool { v := r.bool(f); return &v }
+func (r *thriftReader) optI32(f *thriftField) *int32 { v := r.i32(f); return &v }
+func (r *thriftReader) optI64(f *thriftField) *int64 { v := r.i64(f); return &v }
+func (r *thriftReader) optBool(f *thriftField) *bool { v := r.bool(f); return &v }
 
-func (r *thriftReader) bool(f *field) bool {
+func (r *thriftReader) bool(f *thriftField) bool {
 	if f.typ != thriftTrue && f.typ != thriftFalse {
 		r.corrupt("field %d has type %d, not a boolean", f.id, f.typ)
 	}
@@ -201,17 +201,17 @@ func (r *thriftReader) raw() []byte {
 	return s
 }
 
-func (r *thriftReader) string(f *field) string {
+func (r *thriftReader) string(f *thriftField) string {
 	if !r.expect(f, thriftBinary) {
 		return ""
 	}
 	return string(r.raw())
 }
 
-func (r *thriftReader) optString(f *field) *string { s := r.string(f); return &s }
+func (r *thriftReader) optString(f *thriftField) *string { s := r.string(f); return &s }
 
 // bytes reads a binary field into memory of its own: never nil, unless it fails.
-func (r *thriftReader) bytes(f *field) []byte {
+func (r *thriftReader) bytes(f *thriftField) []byte {
 	if !r.expect(f, thriftBinary) {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (r *thriftReader) bytes(f *field) []byte {
 
 // list reads a list's header and returns its length. An element takes at least
 // min bytes, so that the length is bounded by what is left of the buffer.
-func (r *thriftReader) list(f *field, elem byte, min int) int {
+func (r *thriftReader) list(f *thriftField, elem byte, min int) int {
 	if !r.expect(f, thriftList) {
 		return 0
 	}
@@ -267,7 +267,7 @@ func (r *thriftReader) listHeader() (n int, typ byte) {
 	return int(size), h & 15
 }
 
-func (r *thriftReader) int64s(f *field) []int64 {
+func (r *thriftReader) int64s(f *thriftField) []int64 {
 	list := make([]int64, r.list(f, thriftI64, 1))
 	for i := range list {
 		list[i] = r.varint()
@@ -276,14 +276,14 @@ func (r *thriftReader) int64s(f *field) []int64 {
 }
 
 // skip passes over the field's value.
-func (r *thriftReader) skip(f *field) {
+func (r *thriftReader) skip(f *thriftField) {
 	if f.typ != thriftTrue && f.typ != thriftFalse {
 		r.skipValue(f.typ, maxSkipDepth)
 	}
 }
 
 // skipStruct passes over a struct field of which only the presence counts.
-func (r *thriftReader) skipStruct(f *field) {
+func (r *thriftReader) skipStruct(f *thriftField) {
 	if r.expect(f, thriftStruct) {
 		r.skipValue(thriftStruct, maxSkipDepth)
 	}
@@ -322,7 +322,7 @@ func (r *thriftReader) skipValue(typ byte, depth int) {
 	case thriftMap:
 		r.skipMap(depth)
 	case thriftStruct:
-		for f := (field{}); r.next(&f); {
+		for f := (thriftField{}); r.next(&f); {
 			if f.typ != thriftTrue && f.typ != thriftFalse {
 				r.skipValue(f.typ, depth-1)
 			}

@@ -15,7 +15,7 @@ const (
 func UnmarshalPageHeader(b []byte, h *PageHeader) (n int, err error) {
 	*h = PageHeader{}
 	r := thriftReader{b: b}
-	var f field
+	var f thriftField
 	for r.next(&f) {
 		switch f.id {
 		case 1:
@@ -73,12 +73,12 @@ func (v *DataPageHeaderV2) sane(h *PageHeader) bool {
 		v.NumNulls >= 0 && v.NumRows >= 0 && v.NumValues >= v.NumNulls
 }
 
-func (r *thriftReader) dataPageHeader(f *field) *DataPageHeader {
+func (r *thriftReader) dataPageHeader(f *thriftField) *DataPageHeader {
 	if !r.expect(f, thriftStruct) {
 		return nil
 	}
 	h := &DataPageHeader{}
-	var g field
+	var g thriftField
 	for r.next(&g) {
 		switch g.id {
 		case 1:
@@ -99,12 +99,12 @@ func (r *thriftReader) dataPageHeader(f *field) *DataPageHeader {
 	return h
 }
 
-func (r *thriftReader) dictionaryPageHeader(f *field) *DictionaryPageHeader {
+func (r *thriftReader) dictionaryPageHeader(f *thriftField) *DictionaryPageHeader {
 	if !r.expect(f, thriftStruct) {
 		return nil
 	}
 	h := &DictionaryPageHeader{}
-	var g field
+	var g thriftField
 	for r.next(&g) {
 		switch g.id {
 		case 1:
@@ -121,12 +121,12 @@ func (r *thriftReader) dictionaryPageHeader(f *field) *DictionaryPageHeader {
 	return h
 }
 
-func (r *thriftReader) dataPageHeaderV2(f *field) *DataPageHeaderV2 {
+func (r *thriftReader) dataPageHeaderV2(f *thriftField) *DataPageHeaderV2 {
 	if !r.expect(f, thriftStruct) {
 		return nil
 	}
 	h := &DataPageHeaderV2{}
-	var g field
+	var g thriftField
 	for r.next(&g) {
 		switch g.id {
 		case 1:

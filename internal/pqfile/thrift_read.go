@@ -39,7 +39,7 @@ const (
 
 func (r *thriftReader) fileMetaData() *FileMetaData {
 	m := &FileMetaData{}
-	var f field
+	var f thriftField
 	for r.next(&f) {
 		switch f.id {
 		case 1:
@@ -73,9 +73,9 @@ func (r *thriftReader) fileMetaData() *FileMetaData {
 	return m
 }
 
-func (r *thriftReader) columnOrders(f *field) (typeDefined int) {
+func (r *thriftReader) columnOrders(f *thriftField) (typeDefined int) {
 	for n := r.list(f, thriftStruct, 1); n > 0 && r.err == nil; n-- {
-		for u := (field{}); r.next(&u); r.skip(&u) {
+		for u := (thriftField{}); r.next(&u); r.skip(&u) {
 			if u.id == 1 {
 				typeDefined++
 			}
@@ -84,10 +84,10 @@ func (r *thriftReader) columnOrders(f *field) (typeDefined int) {
 	return typeDefined
 }
 
-func (r *thriftReader) keyValues(f *field) []KeyValue {
+func (r *thriftReader) keyValues(f *thriftField) []KeyValue {
 	list := make([]KeyValue, r.list(f, thriftStruct, minKeyValue))
 	for i := range list {
-		var f field
+		var f thriftField
 		for r.next(&f) {
 			switch f.id {
 			case 1:
@@ -104,7 +104,7 @@ func (r *thriftReader) keyValues(f *field) []KeyValue {
 }
 
 func (r *thriftReader) schemaElement(e *SchemaElement) {
-	var f field
+	var f thriftField
 	for r.next(&f) {
 		switch f.id {
 		case 1:
@@ -138,24 +138,24 @@ func (r *thriftReader) schemaElement(e *SchemaElement) {
 
 // logicalType reads the union; a member that this package does not know keeps
 // its number as Kind.
-func (r *thriftReader) logicalType(f *field) *LogicalType {
+func (r *thriftReader) logicalType(f *thriftField) *LogicalType {
 	if !r.expect(f, thriftStruct) {
 		return nil
 	}
 	l := &LogicalType{}
-	for u := (field{}); r.next(&u); {
+	for u := (thriftField{}); r.next(&u); {
 		l.Kind = LogicalKind(u.id)
 		if !r.expect(&u, thriftStruct) {
 			break
 		}
-		for m := (field{}); r.next(&m); {
+		for m := (thriftField{}); r.next(&m); {
 			r.logicalField(l, &m)
 		}
 	}
 	return l
 }
 
-func (r *thriftReader) logicalField(l *LogicalType, m *field) {
+func (r *thriftReader) logicalField(l *LogicalType, m *thriftField) {
 	switch {
 	case l.Kind == LogicalDecimal && m.id == 1:
 		l.Scale = r.i32(m)
@@ -165,7 +165,7 @@ func (r *thriftReader) logicalField(l *LogicalType, m *field) {
 		l.UTC = r.bool(m)
 	case (l.Kind == LogicalTime || l.Kind == LogicalTimestamp) && m.id == 2:
 		if r.expect(m, thriftStruct) {
-			for u := (field{}); r.next(&u); r.skip(&u) {
+			for u := (thriftField{}); r.next(&u); r.skip(&u) {
 				l.Unit = TimeUnit(u.id)
 			}
 		}
@@ -187,7 +187,7 @@ func (r *thriftReader) logicalField(l *LogicalType, m *field) {
 // rowGroup reads a row group; first is the file's first one, whose column paths
 // are shared where they are the same.
 func (r *thriftReader) rowGroup(g, first *RowGroup) {
-	var f field
+	var f thriftField
 	for r.next(&f) {
 		switch f.id {
 		case 1:
@@ -219,10 +219,10 @@ func (r *thriftReader) rowGroup(g, first *RowGroup) {
 	r.require("RowGroup", &f, 1, 3)
 }
 
-func (r *thriftReader) sortingColumns(f *field) []SortingColumn {
+func (r *thriftReader) sortingColumns(f *thriftField) []SortingColumn {
 	list := make([]SortingColumn, r.list(f, thriftStruct, minSortingColumn))
 	for i := range list {
-		var f field
+		var f thriftField
 		for r.next(&f) {
 			switch f.id {
 			case 1:
@@ -241,7 +241,7 @@ func (r *thriftReader) sortingColumns(f *field) []SortingColumn {
 }
 
 func (r *thriftReader) columnChunk(c *ColumnChunk, same []string) {
-	var f field
+	var f thriftField
 	for r.next(&f) {
 		switch f.id {
 		case 1:
@@ -270,12 +270,12 @@ func (r *thriftReader) columnChunk(c *ColumnChunk, same []string) {
 	}
 }
 
-func (r *thriftReader) columnMetaData(f *field, same []string) *ColumnMetaData {
+func (r *thriftReader) columnMetaData(f *thriftField, same []string) *ColumnMetaData {
 	if !r.expect(f, thriftStruct) {
 		return nil
 	}
 	m := &ColumnMetaData{}
-	var g field
+	var g thriftField
 	for r.next(&g) {
 		switch g.id {
 		case 1:
@@ -322,7 +322,7 @@ func (r *thriftReader) columnMetaData(f *field, same []string) *ColumnMetaData {
 }
 
 // path reads a list of names, or returns same if they are equal.
-func (r *thriftReader) path(f *field, same []string) []string {
+func (r *thriftReader) path(f *thriftField, same []string) []string {
 	n := r.list(f, thriftBinary, 1)
 	start := r.pos
 	if n == len(same) {
@@ -342,12 +342,12 @@ func (r *thriftReader) path(f *field, same []string) []string {
 	return slices.Clip(path)
 }
 
-func (r *thriftReader) statistics(f *field) *Statistics {
+func (r *thriftReader) statistics(f *thriftField) *Statistics {
 	if !r.expect(f, thriftStruct) {
 		return nil
 	}
 	s := &Statistics{}
-	for g := (field{}); r.next(&g); {
+	for g := (thriftField{}); r.next(&g); {
 		switch g.id {
 		case 1:
 			s.Max = r.bytes(&g)
@@ -372,10 +372,10 @@ func (r *thriftReader) statistics(f *field) *Statistics {
 	return s
 }
 
-func (r *thriftReader) encodingStats(f *field) []PageEncodingStats {
+func (r *thriftReader) encodingStats(f *thriftField) []PageEncodingStats {
 	list := make([]PageEncodingStats, r.list(f, thriftStruct, minEncodingStats))
 	for i := range list {
-		var f field
+		var f thriftField
 		for r.next(&f) {
 			switch f.id {
 			case 1:
@@ -393,12 +393,12 @@ func (r *thriftReader) encodingStats(f *field) []PageEncodingStats {
 	return list
 }
 
-func (r *thriftReader) sizeStatistics(f *field) *SizeStatistics {
+func (r *thriftReader) sizeStatistics(f *thriftField) *SizeStatistics {
 	if !r.expect(f, thriftStruct) {
 		return nil
 	}
 	s := &SizeStatistics{}
-	for g := (field{}); r.next(&g); {
+	for g := (thriftField{}); r.next(&g); {
 		switch g.id {
 		case 1:
 			s.UnencodedByteArrayBytes = r.optI64(&g)
@@ -417,7 +417,7 @@ func (r *thriftReader) sizeStatistics(f *field) *SizeStatistics {
 func unmarshalOffsetIndex(b []byte) (*OffsetIndex, error) {
 	r := thriftReader{b: b}
 	x := &OffsetIndex{}
-	var f field
+	var f thriftField
 	for r.next(&f) {
 		switch f.id {
 		case 1:
@@ -439,7 +439,7 @@ func unmarshalOffsetIndex(b []byte) (*OffsetIndex, error) {
 }
 
 func (r *thriftReader) pageLocation(p *PageLocation) {
-	var f field
+	var f thriftField
 	for r.next(&f) {
 		switch f.id {
 		case 1:
