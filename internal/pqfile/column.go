@@ -20,6 +20,8 @@ type ColumnReader struct {
 
 	row, rows int64 // rows passed, and in the row group
 	pages     pageCursor
+	index     *OffsetIndex // once read; nil if the chunk has none
+	indexRead bool
 	// table is DefMap for every byte; LevelForbidden also past the stored
 	// MaxDef.
 	table   [256]uint8
@@ -118,6 +120,12 @@ func (r *ColumnReader) readFlat(ctx context.Context, n int) error {
 	}
 	r.out.reset()
 	p := &r.pages
+	if p.left() >= n && r.col.Source != nil && (p.def == nil || countLevel(p.def[p.pos:p.pos+n], r.stored.MaxDef) == n) {
+		p.pos += n
+		values, err := r.takeValues(n)
+		r.vector.Values = values
+		return err
+	}
 	if p.left() >= n {
 		present, err := r.takeLevels(n)
 		if err != nil {
@@ -131,10 +139,7 @@ func (r *ColumnReader) readFlat(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		r.vector.Values = values
-		if present < n {
-			r.vector.Def = r.out.def
-		}
+		r.vector.Values, r.vector.Def = values, r.out.def
 		return nil
 	}
 	for need := n; need > 0; {
@@ -240,19 +245,15 @@ func (r *ColumnReader) takeLevels(k int) (present int, err error) {
 	p := &r.pages
 	from := p.pos
 	p.pos += k
+	if p.def == nil {
+		if r.table[0] == LevelForbidden {
+			return 0, r.forbidden()
+		}
+		return k, nil // all are present, on every page
+	}
 	base := len(r.out.def)
 	r.out.def = grow(r.out.def, k)
 	out := r.out.def[base:]
-	if p.def == nil {
-		level := r.table[0]
-		if level == LevelForbidden {
-			return 0, r.forbidden()
-		}
-		for i := range out {
-			out[i] = level
-		}
-		return k, nil
-	}
 	def := p.def[from:p.pos]
 	bad := false
 	for i, d := range def {

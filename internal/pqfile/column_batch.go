@@ -166,6 +166,8 @@ func slice(v *Values, i, j int) Values {
 	switch {
 	case v.Dict != nil:
 		s.Dict, s.Index = v.Dict, v.Index[i:j]
+	case i == j && v.Type == ByteArray:
+		s.Offsets = []uint32{0}
 	case v.Type == ByteArray:
 		s.Data, s.Offsets = v.Data, v.Offsets[i:j+1]
 	case v.Type == Boolean:

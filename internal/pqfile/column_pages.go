@@ -261,12 +261,19 @@ func (r *ColumnReader) dropTail(ctx context.Context) error {
 // seek goes on at the page that holds row target, by the offset index, if that
 // saves reading much. The page at hand has been passed.
 func (r *ColumnReader) seek(ctx context.Context, target int64) error {
-	if r.chunk.Length < seekBytes || target-r.row < r.rows/8 {
+	if float64(r.chunk.Length)*float64(target-r.row) < seekBytes*float64(r.rows) {
 		return nil
 	}
-	index, err := r.chunk.OffsetIndex(ctx)
-	if err != nil || index == nil || len(index.Pages) == 0 {
-		return err
+	if !r.indexRead {
+		index, err := r.chunk.OffsetIndex(ctx)
+		if err != nil {
+			return err
+		}
+		r.index, r.indexRead = index, true
+	}
+	index := r.index
+	if index == nil || len(index.Pages) == 0 {
+		return nil
 	}
 	i := sort.Search(len(index.Pages), func(i int) bool { return index.Pages[i].FirstRow > target }) - 1
 	if i < 0 {
