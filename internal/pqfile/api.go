@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/apache/iceberg-go"
-
 	"github.com/icefs/icefs/internal/source"
 )
 
@@ -145,45 +143,6 @@ func (d *PageDecoder) Levels(pd *PageData) (rep, def []uint8, err error) { panic
 // Values decodes n values (the entries at MaxDef) of a page, dictionary-coded
 // pages as Dict and Index.
 func (d *PageDecoder) Values(pd *PageData, n int) (Values, error) { panic("skeleton") }
-
-// SchemaOf builds the logical schema of a file.
-func SchemaOf(elems []SchemaElement) (*Schema, error) { panic("skeleton") }
-
-// ViewOf builds the schema that icefs serves for an Iceberg schema: canonical
-// three-level lists and maps, current types and names, field ids, optional
-// unless the field is required. Levels and Path are set; Leaf counts up.
-func ViewOf(s *iceberg.Schema) (*Schema, error) { panic("skeleton") }
-
-// Relevel recomputes Present, Entry, Repeat, MaxDef and MaxRep after a caller
-// changed Optional on nodes of s.
-func (s *Schema) Relevel() { panic("skeleton") }
-
-// Clone copies the tree.
-func (s *Schema) Clone() *Schema { panic("skeleton") }
-
-// Elements renders the schema as a footer's list, logical and converted types set.
-func (s *Schema) Elements() []SchemaElement { panic("skeleton") }
-
-// Project maps the target's view onto f.
-func (f *File) Project(t Target) (*Projection, error) { panic("skeleton") }
-
-// ColumnReader reads one view column of one row group as vectors.
-type ColumnReader struct{ _ int }
-
-// Column starts reading column col (of f.Project) at the first row of a row
-// group. A missing column decodes nothing, or only Levels' levels.
-func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) { panic("skeleton") }
-
-// Read returns the next n rows (fewer only at the row group's end; io.EOF after
-// it). The vector is valid until the next call. NULL in a required leaf is
-// ErrCorrupt.
-func (r *ColumnReader) Read(ctx context.Context, n int) (*Vector, error) { panic("skeleton") }
-
-// Skip passes over n rows, decoding as little as the pages allow.
-func (r *ColumnReader) Skip(ctx context.Context, n int64) error { panic("skeleton") }
-
-// Close returns the reader's buffers.
-func (r *ColumnReader) Close() { panic("skeleton") }
 
 // Marshal encodes a footer (without magic and length).
 func (m *FileMetaData) Marshal() []byte { panic("skeleton") }
