@@ -92,11 +92,11 @@ func (l *leafText) load(v *pqfile.Vector) error {
 
 // at returns which text value k of the batch has.
 func (l *leafText) at(k int) int {
+	if l.repeat {
+		k = 0
+	}
 	if l.index != nil {
 		return int(l.index[k])
-	}
-	if l.repeat {
-		return 0
 	}
 	return k
 }

@@ -187,7 +187,7 @@ func (n *nestedNode) append(dst []byte) ([]byte, error) {
 		return dst, err
 	}
 	if n.Optional && d < n.Present {
-		return append(dst, "null"...), n.skip(d)
+		return append(dst, "null"...), n.skip(n.Present - 1)
 	}
 	switch n.Kind {
 	case pqfile.KindLeaf:
@@ -209,12 +209,12 @@ func (n *nestedNode) append(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// skip consumes the one entry of each leaf below a NULL or an empty list; all
-// have the level d.
+// skip consumes the one entry of each leaf below a NULL or an empty list. Its
+// parent is present, so all have the level d.
 func (n *nestedNode) skip(d int) error {
 	for _, l := range n.leaves {
 		if e, err := l.def(); err != nil || e != d {
-			return fmt.Errorf("%q: levels differ from its siblings': %w", l.node.Name, ErrCorrupt)
+			return fmt.Errorf("%q: levels contradict its siblings': %w", l.node.Name, ErrCorrupt)
 		}
 		l.entry++
 	}
@@ -240,7 +240,7 @@ func (n *nestedNode) appendEntries(dst []byte, d int) ([]byte, error) {
 	}
 	dst = append(dst, opening)
 	if d < n.Entry {
-		return append(dst, closing), n.skip(d)
+		return append(dst, closing), n.skip(n.Entry - 1)
 	}
 	for {
 		var err error
@@ -286,7 +286,8 @@ func (n *nestedNode) appendEntry(dst []byte) ([]byte, error) {
 	return value.append(append(dst, ':'))
 }
 
-// appendVariant appends a variant from its metadata and value leaves.
+// appendVariant appends a variant from its metadata and value leaves. A variant
+// without a value is a variant null.
 func (n *nestedNode) appendVariant(dst []byte) ([]byte, error) {
 	metadata, err := n.children[0].leaf.bytes()
 	if err != nil {
@@ -296,23 +297,32 @@ func (n *nestedNode) appendVariant(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
+	if value == nil {
+		return append(dst, "null"...), nil
+	}
+	if metadata == nil {
+		return dst, fmt.Errorf("%q: variant without metadata: %w", n.Name, ErrCorrupt)
+	}
 	return appendVariant(dst, metadata, value)
 }
 
-// bytes returns the next entry of a byte-array leaf.
+// bytes returns the next entry of a byte-array leaf, nil for NULL.
 func (l *nestedLeaf) bytes() ([]byte, error) {
 	d, err := l.def()
 	if err != nil {
 		return nil, err
 	}
+	l.entry++
+	if d != l.node.MaxDef {
+		return nil, nil
+	}
 	v, k := &l.vec.Values, l.value
 	if l.vec.Repeat {
 		k = 0
 	}
-	if d != l.node.MaxDef || k >= v.N {
-		return nil, fmt.Errorf("%q: variant without a value: %w", l.node.Name, ErrCorrupt)
+	if k >= v.N {
+		return nil, fmt.Errorf("%q: a level without a value: %w", l.node.Name, ErrCorrupt)
 	}
-	l.entry++
 	l.value++
 	if v.Dict != nil {
 		v, k = v.Dict, int(v.Index[k])
@@ -320,5 +330,6 @@ func (l *nestedLeaf) bytes() ([]byte, error) {
 	if v.Type != pqfile.ByteArray {
 		return nil, fmt.Errorf("%q: variant of physical type %d: %w", l.node.Name, v.Type, ErrCorrupt)
 	}
-	return v.Data[v.Offsets[k]:v.Offsets[k+1]], nil
+	from, to := v.Offsets[k], v.Offsets[k+1]
+	return v.Data[from:to:to], nil
 }
