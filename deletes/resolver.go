@@ -34,6 +34,7 @@ type Options struct {
 	Persist Persist
 	Log     *slog.Logger
 	Stats   *pqfile.Stats // may be nil
+	Pools   *pqfile.Pools // may be nil
 }
 
 // Resolver resolves the deletes of data files to Positions, through caches that
