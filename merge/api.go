@@ -5,9 +5,3 @@ func (e *Engine) Parquet(s Scan) View { panic("skeleton") }
 
 // Part returns the view of one data file's visible rows, s.Plan.Files[i].
 func (e *Engine) Part(s Scan, i int) View { panic("skeleton") }
-
-// CSV returns the view of all rows as CSV.
-func (e *Engine) CSV(s Scan) View { panic("skeleton") }
-
-// JSONL returns the view of all rows as JSON Lines.
-func (e *Engine) JSONL(s Scan) View { panic("skeleton") }
