@@ -30,7 +30,7 @@ type Persist interface {
 
 // Options of a Resolver.
 type Options struct {
-	Cache   Cache
+	Cache   Cache // nil = nothing is kept
 	Persist Persist
 	Log     *slog.Logger
 	Stats   *pqfile.Stats // may be nil
@@ -49,6 +49,24 @@ func (r *Resolver) Resolve(ctx context.Context, t *snapshot.Table, store source.
 	panic("skeleton")
 }
 
-// Key identifies the delete set of f: equal keys mean equal Positions for the
-// same data file. Part of view identities.
-func Key(f *snapshot.File) string { panic("skeleton") }
+// get returns a value through the cache.
+func get[T any](ctx context.Context, r *Resolver, key string, load func(context.Context) (T, int64, error)) (T, error) {
+	if r.opt.Cache == nil {
+		v, _, err := load(ctx)
+		return v, err
+	}
+	v, err := r.opt.Cache.Get(ctx, key, func(ctx context.Context) (any, int64, error) { return load(ctx) })
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return v.(T), nil
+}
+
+// cached is get for Positions.
+func (r *Resolver) cached(ctx context.Context, key string, load func(context.Context) (*Positions, error)) (*Positions, error) {
+	return get(ctx, r, key, func(ctx context.Context) (*Positions, int64, error) {
+		p, err := load(ctx)
+		return p, p.Bytes(), err
+	})
+}
