@@ -78,7 +78,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	if err != nil {
 		return nil, err
 	}
-	in := &input{file: f, pq: pq, key: obj.Version() + "|" + deletes.Key(f)}
+	in := &input{file: f, pq: pq, key: obj.Version() + "|" + f.DeleteKey()}
 	if f.DV == nil && len(f.Positions) == 0 && len(f.Equality) == 0 {
 		return in, nil
 	}

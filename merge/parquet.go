@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/snapshot"
 )
@@ -103,7 +102,7 @@ func (v *parquetView) key() (string, error) {
 		h := sha256.New()
 		fmt.Fprintf(h, "%d|%s|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, schema, mapping, v.part, len(v.files))
 		for i := range v.files {
-			fmt.Fprintf(h, "%q|%q|", v.files[i].Path, deletes.Key(&v.files[i]))
+			fmt.Fprintf(h, "%q|%q|", v.files[i].Path, v.files[i].DeleteKey())
 		}
 		v.identity = hex.EncodeToString(h.Sum(nil))
 	})
