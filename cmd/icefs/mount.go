@@ -101,10 +101,10 @@ func mount(ctx context.Context, src, where string, opt options, m mountOptions, 
 	if err != nil {
 		return explainMount(dir, m.allowOther, err)
 	}
-	s.log.Info("mounted", "mountpoint", dir)
 	if err := daemonReady(s.logFile); err != nil {
 		s.log.Warn("the starting process did not hear that the mount is ready", "cause", err)
 	}
+	s.log.Info("mounted", "mountpoint", dir)
 	return serve(mounted, dir, signals, s.log)
 }
 
