@@ -1,0 +1,118 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/icefs/icefs/internal/source"
+)
+
+// Sentinels; errors name the table or file once.
+var (
+	// ErrUnsupportedSource: SOURCE is of a kind that cannot be opened.
+	ErrUnsupportedSource = errors.New("unsupported source")
+	// ErrUnsupported: the table uses a format that cannot be read.
+	ErrUnsupported = errors.New("unsupported table")
+	// ErrCorrupt: metadata or a manifest is malformed.
+	ErrCorrupt = errors.New("corrupt table metadata")
+	// ErrGone: a table or namespace is no longer there; wraps fs.ErrNotExist.
+	ErrGone error = goneError{}
+)
+
+type goneError struct{}
+
+func (goneError) Error() string { return "no such table or namespace" }
+func (goneError) Unwrap() error { return fs.ErrNotExist }
+
+// DefaultRefresh is how old a listing or a table's metadata may get: long
+// enough that a burst of lookups reads once, short enough for a person waiting
+// for a commit.
+const DefaultRefresh = 10 * time.Second
+
+// Cache keeps manifests and plans (package cache). load returns the value and
+// its bytes; concurrent loads of one key are one.
+type Cache interface {
+	Get(ctx context.Context, key string, load func(context.Context) (any, int64, error)) (any, error)
+}
+
+// Options of Open; the zero value is usable.
+type Options struct {
+	AllowPaths []string      // further folders that tables may lie in
+	Refresh    time.Duration // 0 = DefaultRefresh, negative = at every call
+	Cache      Cache         // nil = everything read is kept
+	Pool       *source.Pool  // nil = a pool of the default size
+	Log        *slog.Logger  // nil = discard
+	Stats      *Stats        // may be nil
+}
+
+// Stats count what was read. All only grow.
+type Stats struct {
+	MetadataRead  atomic.Int64 // metadata files parsed
+	ListsRead     atomic.Int64 // manifest lists parsed
+	ManifestsRead atomic.Int64 // manifests parsed
+}
+
+// env is what all parts of a catalog share.
+type env struct {
+	opt   Options
+	local *source.Local // with the roots of SOURCE and the allowed paths
+	files source.Store  // the same, for files that snapshots refer to
+	cache Cache
+	stats *Stats
+	log   *slog.Logger
+}
+
+func newEnv(opt Options, roots ...string) (*env, error) {
+	if opt.Refresh == 0 {
+		opt.Refresh = DefaultRefresh
+	}
+	if opt.Pool == nil {
+		opt.Pool = source.NewPool(0)
+	}
+	if opt.Cache == nil {
+		opt.Cache = &memo{}
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Stats == nil {
+		opt.Stats = &Stats{}
+	}
+	local, err := source.NewLocal(opt.Pool, append(roots, opt.AllowPaths...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &env{
+		opt:   opt,
+		local: local,
+		files: source.Pinned(local),
+		cache: opt.Cache,
+		stats: opt.Stats,
+		log:   opt.Log,
+	}, nil
+}
+
+// fresh reports whether what was read at a time need not be read again.
+func (e *env) fresh(at time.Time) bool {
+	return !at.IsZero() && time.Since(at) < e.opt.Refresh
+}
+
+// gate is a lock that a waiter can leave when its context ends.
+type gate chan struct{}
+
+func newGate() gate { return make(gate, 1) }
+
+func (g gate) enter(ctx context.Context) error {
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g gate) leave() { <-g }
