@@ -51,3 +51,81 @@ type Schema struct {
 	// HasIDs reports whether any node carries a field id.
 	HasIDs bool
 }
+
+// Flat reports whether a leaf has no list or map above it: its entries are rows.
+func (n *Node) Flat() bool { return n.MaxRep == 0 }
+
+// Relevel recomputes Present, Entry, Repeat, MaxDef and MaxRep after a caller
+// changed Optional on nodes of s.
+func (s *Schema) Relevel() {
+	for _, child := range s.Root.Children {
+		child.relevel(0, 0)
+	}
+}
+
+// relevel sets the levels of n and of all below it; def and rep are those in
+// force where n stands.
+func (n *Node) relevel(def, rep int) {
+	if n.Optional {
+		def++
+	}
+	n.Present, n.Repeat = def, rep
+	switch n.Kind {
+	case KindLeaf:
+		n.MaxDef, n.MaxRep = def, rep
+	case KindList, KindMap:
+		def, rep = def+1, rep+1
+		n.Entry, n.Repeat = def, rep
+	}
+	for _, child := range n.Children {
+		child.relevel(def, rep)
+	}
+}
+
+// Clone copies the tree. Paths are shared: they are never changed in place.
+func (s *Schema) Clone() *Schema {
+	c := &Schema{HasIDs: s.HasIDs}
+	c.Root = s.Root.clone(nil)
+	c.collectLeaves()
+	return c
+}
+
+func (n *Node) clone(parent *Node) *Node {
+	c := *n
+	c.Parent = parent
+	c.Children = nil
+	if len(n.Children) > 0 {
+		c.Children = make([]*Node, len(n.Children))
+		for i, child := range n.Children {
+			c.Children[i] = child.clone(&c)
+		}
+	}
+	return &c
+}
+
+// collectLeaves lists the leaves in order; their Leaf numbers are kept.
+func (s *Schema) collectLeaves() {
+	s.Leaves = s.Root.appendLeaves(nil)
+}
+
+func (n *Node) appendLeaves(dst []*Node) []*Node {
+	if n.Kind == KindLeaf {
+		return append(dst, n)
+	}
+	for _, child := range n.Children {
+		dst = child.appendLeaves(dst)
+	}
+	return dst
+}
+
+// firstLeaf returns a leaf at or below n that has the fewest repetition levels,
+// or nil if there is none.
+func (n *Node) firstLeaf() *Node {
+	var best *Node
+	for _, leaf := range n.appendLeaves(nil) {
+		if best == nil || leaf.MaxRep < best.MaxRep {
+			best = leaf
+		}
+	}
+	return best
+}
