@@ -37,7 +37,10 @@ type Column struct {
 	Leaf   *Node // in the view
 	Source *Node // in the file, or nil
 	Levels *Node // Source nil and a nested ancestor in the file: a leaf below that ancestor
-	// DefMap maps each definition level of Source (or Levels) to the view's.
+	// DefMap maps each definition level of Source (or Levels) to the view's;
+	// LevelForbidden stands for levels that must not occur: NULL where the view
+	// is required. With neither Source nor Levels it has one entry, the level of
+	// every row.
 	DefMap []uint8
 	// RepKeep: entries of Levels whose repetition level is above it are dropped
 	// (they belong to lists below the ancestor).
@@ -54,6 +57,10 @@ type Column struct {
 	// in the view.
 	AddsOptional bool
 }
+
+// LevelForbidden in a DefMap marks a definition level that makes the file
+// corrupt as the view's type: NULL in a required field.
+const LevelForbidden uint8 = 255
 
 // Conversion of stored values to the view's physical form.
 type Conversion struct {
@@ -72,7 +79,7 @@ const (
 	ConvertFloatToDouble
 	ConvertInt96ToMicros // timestamps; INT96 Julian days to INT64 microseconds
 	ConvertInt96ToNanos
-	ConvertScale   // time or timestamp of another unit: multiply or divide (floor)
+	ConvertScale   // date, time or timestamp to another unit: multiply or divide (floor)
 	ConvertDecimal // any stored form of a decimal to the view's form, by sign extension
 	ConvertBytes   // byte array <-> fixed length of the same bytes
 )

@@ -166,6 +166,9 @@ func (b *schemaBuilder) node(parent *Node, p *physical, optional bool) *Node {
 			kind = KindVariant
 		}
 		n = b.add(parent, p, kind)
+		if kind == KindVariant {
+			n.Logical = *p.elem.LogicalType
+		}
 		for _, child := range p.children {
 			b.attach(n, child)
 		}
