@@ -8,6 +8,11 @@ const (
 	slackOverhead = 6
 )
 
+// maxPageValues bounds a page's entries: a few bytes can stand for any number of
+// equal ones, which take up to 5 bytes each when decoded. Writers end a page
+// after some ten thousand.
+const maxPageValues = 1 << 27
+
 // UnmarshalPageHeader decodes a header at the start of b and returns its
 // length. io.ErrUnexpectedEOF means that b ends inside the header. Nothing of h
 // aliases b. The header of the page's type is present and no count or size is
@@ -62,6 +67,9 @@ func (h *PageHeader) check() error {
 	}
 	if bad {
 		return fmt.Errorf("%w: page header contradicts itself", ErrCorrupt)
+	}
+	if n := h.entries(); n > maxPageValues {
+		return fmt.Errorf("%w: page of %d values", ErrUnsupported, n)
 	}
 	return nil
 }
