@@ -11,7 +11,6 @@ import (
 // decoded page and one batch; whole pages that a Skip passes over are not
 // decompressed where their headers tell the rows.
 type ColumnReader struct {
-	file    *File
 	col     *Column
 	stored  *Node  // the leaf read: Source, or Levels of a missing column
 	chunk   *Chunk // nil for a column that nothing has to be read for
@@ -22,6 +21,7 @@ type ColumnReader struct {
 	pages     pageCursor
 	index     *OffsetIndex // once read; nil if the chunk has none
 	indexRead bool
+	seekAfter int64 // seekBytes, or less in tests
 	// table is DefMap for every byte; LevelForbidden also past the stored
 	// MaxDef.
 	table   [256]uint8
@@ -36,7 +36,7 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 	if rowGroup < 0 || rowGroup+1 >= len(f.FirstRow) {
 		return nil, fmt.Errorf("internal error: row group %d of %d", rowGroup, len(f.FirstRow)-1)
 	}
-	r := &ColumnReader{file: f, col: col, rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
+	r := &ColumnReader{col: col, seekAfter: seekBytes, rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
 	r.stored = col.Source
 	if r.stored == nil {
 		r.stored = col.Levels
@@ -47,9 +47,6 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 	chunk, err := f.Chunk(rowGroup, r.stored)
 	if err != nil {
 		return nil, err
-	}
-	if r.stored.Flat() && chunk.Meta.NumValues != r.rows {
-		return nil, r.corrupt("%d values in %d rows", chunk.Meta.NumValues, r.rows)
 	}
 	for d := range r.table {
 		r.table[d] = LevelForbidden
@@ -233,7 +230,7 @@ func (r *ColumnReader) appendEntries(k int) error {
 		return err
 	}
 	if !r.out.append(&values) {
-		return fmt.Errorf("%w: column %s: batch of more than 4 GiB", ErrUnsupported, r.col.Leaf.fullName())
+		return r.chunk.wrap(fmt.Errorf("%w: batch of more than 4 GiB", ErrUnsupported))
 	}
 	return nil
 }
@@ -252,7 +249,7 @@ func (r *ColumnReader) takeLevels(k int) (present int, err error) {
 		return k, nil // all are present, on every page
 	}
 	base := len(r.out.def)
-	r.out.def = grow(r.out.def, k)
+	r.out.def = extend(r.out.def, k)
 	out := r.out.def[base:]
 	def := p.def[from:p.pos]
 	bad := false
@@ -338,11 +335,7 @@ func (r *ColumnReader) finishConstant(n int) {
 
 // corrupt is an ErrCorrupt that names file and column.
 func (r *ColumnReader) corrupt(format string, args ...any) error {
-	location := ""
-	if r.file.Object != nil {
-		location = r.file.Object.Location() + ": "
-	}
-	return fmt.Errorf("%s%w: column %s: %s", location, ErrCorrupt, r.col.Leaf.fullName(), fmt.Sprintf(format, args...))
+	return r.chunk.wrap(fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...)))
 }
 
 // forbidden is the error for a definition level that may not occur.

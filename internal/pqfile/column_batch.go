@@ -61,7 +61,7 @@ func (b *batch) values(leaf *Node) Values {
 
 // constantLevels is n entries of one level.
 func (b *batch) constantLevels(n int, level uint8) []uint8 {
-	b.def = grow(b.def[:0], n)
+	b.def = extend(b.def[:0], n)
 	for i := range b.def {
 		b.def[i] = level
 	}
@@ -106,7 +106,7 @@ func appendPlain(dst, v *Values) bool {
 func gatherFixed(dst, dict *Values, index []uint32) {
 	w := dict.Width
 	base := len(dst.Fixed)
-	dst.Fixed = grow(dst.Fixed, len(index)*w)
+	dst.Fixed = extend(dst.Fixed, len(index)*w)
 	out := dst.Fixed[base:]
 	switch w {
 	case 4:

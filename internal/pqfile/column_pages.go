@@ -3,12 +3,13 @@ package pqfile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sort"
 )
 
-// Skips of less than this many stored bytes read through; longer ones are
-// worth a look at the offset index.
+// seekBytes: skips of fewer stored bytes read through; longer ones are worth a
+// look at the offset index.
 const seekBytes = 1 << 20
 
 // pageCursor is the page at hand and the place in it.
@@ -85,6 +86,9 @@ func (r *ColumnReader) open(raw *RawPage) error {
 		return r.corrupt("page of %d entries and %d rows", n, data.NumRows)
 	}
 	*p = pageCursor{data: data, rep: rep, def: def, entries: n, began: true, tail: p.tail}
+	if !r.chunk.TrustedWriter && r.col.Source != nil {
+		return r.decodeValues() // the next page may build on them
+	}
 	return nil
 }
 
@@ -114,7 +118,7 @@ func (r *ColumnReader) continues(ctx context.Context, complete bool) (bool, erro
 		if err != nil || raw == nil {
 			return false, err
 		}
-		if complete && raw.Header.Type == DataPageV2 && raw.Header.DataV2 != nil && raw.Header.DataV2.NumValues > 0 {
+		if complete && raw.Header.Type == DataPageV2 && raw.Header.DataV2.NumValues > 0 {
 			r.pages.peeked = raw
 			if r.row+int64(r.vector.Rows) == r.rows {
 				return false, r.corrupt("more rows than %d", r.rows)
@@ -146,7 +150,7 @@ func (r *ColumnReader) decodeValues() error {
 		return r.corrupt("page of %d values, not %d", values.N, n)
 	}
 	if p.values, err = r.convert.page(&values); err != nil {
-		return err
+		return r.chunk.wrap(err)
 	}
 	p.decoded = true
 	return nil
@@ -157,7 +161,7 @@ func (r *ColumnReader) decodeValues() error {
 func (r *ColumnReader) Skip(ctx context.Context, n int64) error {
 	switch {
 	case n < 0:
-		return r.corrupt("internal error: skip of %d rows", n)
+		return fmt.Errorf("internal error: skip of %d rows", n)
 	case n > r.rows-r.row:
 		return io.EOF
 	case r.chunk == nil || r.row+n == r.rows:
@@ -196,15 +200,14 @@ func (r *ColumnReader) Skip(ctx context.Context, n int64) error {
 // V1 page of a repeated column.
 func (r *ColumnReader) pageRows(raw *RawPage) (int64, bool) {
 	switch {
-	case raw.Header.DataV2 != nil && raw.Header.Type == DataPageV2:
-		if raw.Header.DataV2.NumRows < 0 {
-			return 0, false
-		}
+	case !r.chunk.TrustedWriter && r.col.Source != nil:
+		return 0, false // pages have to be decoded in order
+	case raw.Header.Type == DataPageV2:
 		// Rows start with pages: nothing of the row before is left here.
 		r.pages.tail = false
 		return int64(raw.Header.DataV2.NumRows), true
-	case raw.Header.Data != nil && r.stored.Flat():
-		return int64(raw.Header.Data.NumValues), raw.Header.Data.NumValues >= 0
+	case r.stored.Flat():
+		return int64(raw.Header.Data.NumValues), true
 	}
 	return 0, false
 }
@@ -261,7 +264,10 @@ func (r *ColumnReader) dropTail(ctx context.Context) error {
 // seek goes on at the page that holds row target, by the offset index, if that
 // saves reading much. The page at hand has been passed.
 func (r *ColumnReader) seek(ctx context.Context, target int64) error {
-	if float64(r.chunk.Length)*float64(target-r.row) < seekBytes*float64(r.rows) {
+	if !r.chunk.TrustedWriter {
+		return nil
+	}
+	if float64(r.chunk.Length)*float64(target-r.row) < float64(r.seekAfter)*float64(r.rows) {
 		return nil
 	}
 	if !r.indexRead {

@@ -13,13 +13,13 @@ func (c *Conversion) convert(dst, src *Values, to *Node) error {
 	ok := true
 	switch c.Kind {
 	case ConvertInt32ToInt64:
-		dst.Fixed = grow(dst.Fixed, src.N*8)
+		dst.Fixed = extend(dst.Fixed, src.N*8)
 		out := dst.Fixed[len(dst.Fixed)-src.N*8:]
 		for i := range src.N {
 			binary.LittleEndian.PutUint64(out[i*8:], uint64(int64(int32(binary.LittleEndian.Uint32(src.Fixed[i*4:])))))
 		}
 	case ConvertInt64ToInt32:
-		dst.Fixed = grow(dst.Fixed, src.N*4)
+		dst.Fixed = extend(dst.Fixed, src.N*4)
 		out := dst.Fixed[len(dst.Fixed)-src.N*4:]
 		for i := range src.N {
 			n := int64(binary.LittleEndian.Uint64(src.Fixed[i*8:]))
@@ -27,7 +27,7 @@ func (c *Conversion) convert(dst, src *Values, to *Node) error {
 			binary.LittleEndian.PutUint32(out[i*4:], uint32(n))
 		}
 	case ConvertFloatToDouble:
-		dst.Fixed = grow(dst.Fixed, src.N*8)
+		dst.Fixed = extend(dst.Fixed, src.N*8)
 		out := dst.Fixed[len(dst.Fixed)-src.N*8:]
 		for i := range src.N {
 			f := float64(math.Float32frombits(binary.LittleEndian.Uint32(src.Fixed[i*4:])))
@@ -47,14 +47,14 @@ func (c *Conversion) convert(dst, src *Values, to *Node) error {
 		return fmt.Errorf("internal error: conversion %d", c.Kind)
 	}
 	if !ok {
-		return fmt.Errorf("%w: column %s: a value of %s does not fit %s", ErrCorrupt, to.fullName(), c.From.typeName(), to.typeName())
+		return fmt.Errorf("%w: a value of %s does not fit %s", ErrCorrupt, c.From.typeName(), to.typeName())
 	}
 	dst.N += src.N
 	return nil
 }
 
-// grow extends b by n bytes, which are not cleared.
-func grow(b []byte, n int) []byte {
+// extend lengthens b by n bytes, which are not cleared.
+func extend(b []byte, n int) []byte {
 	if cap(b)-len(b) < n {
 		b = append(make([]byte, 0, max(2*cap(b), len(b)+n)), b...)
 	}
@@ -65,7 +65,7 @@ func grow(b []byte, n int) []byte {
 //
 //	| nanoseconds of the day, int64 LE | Julian day, int32 LE |
 func (dst *Values) appendInt96(src *Values, unitsPerDay, nanosPerUnit int64) bool {
-	dst.Fixed = grow(dst.Fixed, src.N*8)
+	dst.Fixed = extend(dst.Fixed, src.N*8)
 	out := dst.Fixed[len(dst.Fixed)-src.N*8:]
 	all := true
 	for i := range src.N {
@@ -85,7 +85,7 @@ func (c *Conversion) scale(dst, src *Values, to *Node) bool {
 	if c.From.Logical.Kind == LogicalDate {
 		from = 86400e9
 	}
-	dst.Fixed = grow(dst.Fixed, src.N*8)
+	dst.Fixed = extend(dst.Fixed, src.N*8)
 	out := dst.Fixed[len(dst.Fixed)-src.N*8:]
 	all := true
 	for i := range src.N {
@@ -131,7 +131,7 @@ func (c *Conversion) decimal(dst, src *Values, to *Node) bool {
 			all = all && len(dst.Data) <= math.MaxUint32
 			continue
 		}
-		dst.Fixed = grow(dst.Fixed, c.Width)
+		dst.Fixed = extend(dst.Fixed, c.Width)
 		out := dst.Fixed[len(dst.Fixed)-c.Width:]
 		all = signExtend(out, v) && all
 		if to.Type != FixedLenByteArray {

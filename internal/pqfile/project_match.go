@@ -13,10 +13,10 @@ import (
 // The error names the column and, for a type that cannot be read, both types.
 func (f *File) Project(t Target) (*Projection, error) {
 	proj, err := project(f, t)
-	if err != nil && f.Object != nil {
-		return nil, fmt.Errorf("%s: %w", f.Object.Location(), err)
+	if err != nil {
+		return nil, f.wrap(err)
 	}
-	return proj, err
+	return proj, nil
 }
 
 func project(f *File, t Target) (*Projection, error) {
