@@ -160,10 +160,13 @@ func orderedFloat(b []byte, widths ...int) (string, bool) {
 	default:
 		v = math.Float64frombits(binary.LittleEndian.Uint64(b))
 	}
-	if v != v {
+	switch {
+	case v != v:
 		return "", false
+	case v == 0:
+		v = 0 // -0 and +0 are one
 	}
-	bits := math.Float64bits(v + 0) // -0 becomes +0
+	bits := math.Float64bits(v)
 	if bits>>63 != 0 {
 		return orderedUint(^bits), true
 	}

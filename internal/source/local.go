@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Local is a Store of the local file system below its roots. Roots are held
@@ -17,7 +18,8 @@ import (
 // the tree changes meanwhile. Safe for concurrent use.
 type Local struct {
 	pool  *Pool
-	roots []root // deepest first
+	dirs  []string // as given, made absolute
+	roots []root   // deepest first
 }
 
 // root is an allowed folder under one of its spellings.
@@ -35,7 +37,7 @@ func NewLocal(pool *Pool, roots ...string) (*Local, error) {
 
 // With returns a store of l's roots and further ones.
 func (l *Local) With(roots ...string) (*Local, error) {
-	next := &Local{pool: l.pool, roots: slices.Clone(l.roots)}
+	next := &Local{pool: l.pool, dirs: slices.Clone(l.dirs), roots: slices.Clone(l.roots)}
 	for _, dir := range roots {
 		if err := next.add(dir); err != nil {
 			return nil, err
@@ -51,13 +53,14 @@ func (l *Local) add(dir string) error {
 	if err != nil {
 		return fmt.Errorf("allowed path %s: %w", dir, err)
 	}
-	if slices.ContainsFunc(l.roots, func(r root) bool { return r.dir == abs }) {
+	if slices.Contains(l.dirs, abs) {
 		return nil
 	}
 	r, err := os.OpenRoot(abs)
 	if err != nil {
 		return fmt.Errorf("allowed path %s: %w", dir, classify(err))
 	}
+	l.dirs = append(l.dirs, abs)
 	l.roots = append(l.roots, root{dir: abs, root: r})
 	if resolved, err := filepath.EvalSymlinks(abs); err == nil && resolved != abs {
 		l.roots = append(l.roots, root{dir: resolved, root: r})
@@ -65,14 +68,8 @@ func (l *Local) add(dir string) error {
 	return nil
 }
 
-// Roots returns the allowed folders as absolute paths, deepest first.
-func (l *Local) Roots() []string {
-	dirs := make([]string, len(l.roots))
-	for i, r := range l.roots {
-		dirs[i] = r.dir
-	}
-	return dirs
-}
+// Roots returns the allowed folders as absolute paths, in the order given.
+func (l *Local) Roots() []string { return slices.Clone(l.dirs) }
 
 // LocalPath returns the path that a location names on the local file system: a
 // path itself, file:/path or file:///path. Nothing is decoded. ok is false for
@@ -185,23 +182,38 @@ func (l *Local) Exists(location string) bool {
 	return err == nil && fi.Mode().IsRegular()
 }
 
-// ReadDir lists the folder at a location in the order of names.
-func (l *Local) ReadDir(location string) ([]os.DirEntry, error) {
+// readDirBatch bounds how much of a folder is listed ahead of its use.
+const readDirBatch = 256
+
+// ReadDir calls each with the entries of the folder at a location, in no order,
+// until it returns false.
+func (l *Local) ReadDir(ctx context.Context, location string, each func(os.DirEntry) bool) error {
 	p, _, err := l.stat(location)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, err := p.root.Open(p.name)
+	f, err := p.root.OpenFile(p.name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", classify(err), location)
+		return fmt.Errorf("%w: %s", classify(err), location)
 	}
 	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", classify(err), location)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := f.ReadDir(readDirBatch)
+		for _, entry := range entries {
+			if !each(entry) {
+				return nil
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s", classify(err), location)
+		}
 	}
-	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, nil
 }
 
 // localObject is a regular file at one identity.

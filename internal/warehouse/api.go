@@ -3,12 +3,12 @@ package warehouse
 import (
 	"context"
 	"errors"
-	"iter"
+	"io/fs"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/icefs/icefs/internal/source"
-	"github.com/icefs/icefs/snapshot"
 )
 
 // Sentinels; errors name the table or file once.
@@ -23,7 +23,14 @@ var (
 	ErrGone error = goneError{}
 )
 
-// DefaultRefresh is how old a listing or a table's metadata may get.
+type goneError struct{}
+
+func (goneError) Error() string { return "no such table or namespace" }
+func (goneError) Unwrap() error { return fs.ErrNotExist }
+
+// DefaultRefresh is how old a listing or a table's metadata may get: long
+// enough that a burst of lookups reads once, short enough for a person waiting
+// for a commit.
 const DefaultRefresh = 10 * time.Second
 
 // Cache keeps manifests and plans (package cache). load returns the value and
@@ -42,62 +49,70 @@ type Options struct {
 	Stats      *Stats        // may be nil
 }
 
-// Catalog is an opened SOURCE.
-type Catalog struct{}
-
-// Open opens SOURCE: a path, else a URL. Paths that exist come first.
-func Open(ctx context.Context, src string, opt Options) (*Catalog, error) { panic("skeleton") }
-
-// Root returns the namespace at the root, or (one table mounted) the table.
-func (c *Catalog) Root(ctx context.Context) (*Namespace, *Table, error) { panic("skeleton") }
-
-// Close frees what the catalog holds open. Stores of its tables fail after it.
-func (c *Catalog) Close() error { panic("skeleton") }
-
-// Namespace is a folder of tables and namespaces.
-type Namespace struct{}
-
-// Verbatim reports whether names are those of folders, to be shown as they are;
-// else they are names of a catalog, to be escaped.
-func (n *Namespace) Verbatim() bool { panic("skeleton") }
-
-// Namespaces lists the namespaces in n by name.
-func (n *Namespace) Namespaces(ctx context.Context) (iter.Seq2[string, *Namespace], error) {
-	panic("skeleton")
+// Stats count what was read. All only grow.
+type Stats struct {
+	MetadataRead  atomic.Int64 // metadata files parsed
+	ListsRead     atomic.Int64 // manifest lists parsed
+	ManifestsRead atomic.Int64 // manifests parsed
 }
 
-// Tables lists the tables in n by name.
-func (n *Namespace) Tables(ctx context.Context) (iter.Seq2[string, *Table], error) {
-	panic("skeleton")
+// env is what all parts of a catalog share.
+type env struct {
+	opt   Options
+	local *source.Local // with the roots of SOURCE and the allowed paths
+	files source.Store  // the same, for files that snapshots refer to
+	cache Cache
+	stats *Stats
+	log   *slog.Logger
 }
 
-// Table is a table of a catalog.
-type Table struct{}
-
-// Load returns the table at its current metadata version: the same Loaded while
-// the metadata file is the same. It re-reads when older than the refresh
-// interval.
-func (t *Table) Load(ctx context.Context) (*Loaded, error) { panic("skeleton") }
-
-// RawMetadata returns the current metadata JSON, decompressed, if it can be
-// read even though Load fails.
-func (t *Table) RawMetadata(ctx context.Context) ([]byte, error) { panic("skeleton") }
-
-// Loaded is a table at one metadata version. Immutable.
-type Loaded struct{}
-
-// Table returns the table's values.
-func (l *Loaded) Table() *snapshot.Table { panic("skeleton") }
-
-// Store opens the table's files, wherever they have been moved to.
-func (l *Loaded) Store() source.Store { panic("skeleton") }
-
-// SchemaOf returns the id of the schema that s was written with: its own, else
-// that of its newest manifest, else the table's current one.
-func (l *Loaded) SchemaOf(ctx context.Context, s *snapshot.Snapshot) (int, error) { panic("skeleton") }
-
-// Plan returns the live files of a snapshot with the deletes that apply to
-// each, from manifests that all snapshots share.
-func (l *Loaded) Plan(ctx context.Context, snapshotID int64) (*snapshot.Plan, error) {
-	panic("skeleton")
+func newEnv(opt Options, roots ...string) (*env, error) {
+	if opt.Refresh == 0 {
+		opt.Refresh = DefaultRefresh
+	}
+	if opt.Pool == nil {
+		opt.Pool = source.NewPool(0)
+	}
+	if opt.Cache == nil {
+		opt.Cache = &memo{}
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Stats == nil {
+		opt.Stats = &Stats{}
+	}
+	local, err := source.NewLocal(opt.Pool, append(roots, opt.AllowPaths...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &env{
+		opt:   opt,
+		local: local,
+		files: source.Pinned(local),
+		cache: opt.Cache,
+		stats: opt.Stats,
+		log:   opt.Log,
+	}, nil
 }
+
+// fresh reports whether what was read at a time need not be read again.
+func (e *env) fresh(at time.Time) bool {
+	return !at.IsZero() && time.Since(at) < e.opt.Refresh
+}
+
+// gate is a lock that a waiter can leave when its context ends.
+type gate chan struct{}
+
+func newGate() gate { return make(gate, 1) }
+
+func (g gate) enter(ctx context.Context) error {
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g gate) leave() { <-g }

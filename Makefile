@@ -1,0 +1,39 @@
+.PHONY: help build demo test race lint judge engines bench fuzz clean
+
+PYTHON ?= python3
+SHARED ?= ../shared
+VENV   := .venv
+DEMO   ?= /tmp/icefs-demo
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+help:     ## list the targets
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 12
+build:    ## build ./icefs
+	go build -trimpath -o icefs ./cmd/icefs
+demo: build ## make a demo warehouse, mount it and show real commands on it
+	./docs/demo.sh ./icefs $(DEMO)
+test: build ## all tests, real mounts and DuckDB included
+	cd internal/engines && go test ./...
+	go test ./...
+race:     ## all tests under the race detector
+	go test -race ./...
+lint:     ## gofmt, vet, staticcheck, package rule
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	go vet ./...
+	cd internal/engines && go vet ./...
+	go run $(STATICCHECK) ./...
+	go test ./cmd/icefs -run '^TestImports$$'
+$(VENV)/.ready: internal/engines/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --requirement $<
+	touch $@
+judge: build ## compare every snapshot of the shared tables with recorded rows
+	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
+	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
+	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --passes 2 --icefs ./icefs --tables $(SHARED)/tables
+engines: build $(VENV)/.ready ## read the tables with pyarrow, DuckDB, Polars, DataFusion and fastparquet
+	$(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata)
+fuzz:     ## every fuzz target for a minute
+	./.ci/fuzz 60s
+clean:    ## remove what was built
+	rm -rf icefs $(VENV)

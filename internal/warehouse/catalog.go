@@ -1,0 +1,105 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Catalog is an opened SOURCE: the namespace at its root, or one table.
+type Catalog struct {
+	env   *env
+	root  *Namespace
+	table *Table
+}
+
+// Open opens SOURCE, a path if one exists, else a URL:
+//
+//   - a folder with metadata files in its metadata folder, or in itself: that
+//     table;
+//   - another folder: a warehouse, searched for tables as it is listed;
+//   - a file: the table at that metadata version, for good;
+//   - sqlite:///path.db?catalog=NAME&warehouse=DIR: the tables of a catalog.
+func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
+	fi, err := os.Stat(src)
+	switch {
+	case err == nil && fi.IsDir():
+		return openFolder(ctx, src, opt)
+	case err == nil:
+		return openFile(src, opt)
+	case strings.HasPrefix(src, sqliteScheme):
+		return openSQLite(ctx, src, opt)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("source %s: %w", src, err)
+	case strings.Contains(src, "://"):
+		scheme, _, _ := strings.Cut(src, "://")
+		return nil, fmt.Errorf("%w: %s:// (a folder, a metadata file or sqlite:// is)", ErrUnsupportedSource, scheme)
+	case !strings.ContainsAny(src, "/."):
+		return nil, fmt.Errorf("%w: %s is neither a path nor a URL, and catalogs by name are not supported", ErrUnsupportedSource, src)
+	default:
+		return nil, fmt.Errorf("source %s: %w", src, fs.ErrNotExist)
+	}
+}
+
+// openFolder opens a table's folder or a warehouse. A folder of metadata files
+// that is named metadata stands for the table above it.
+func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) {
+	dir, err := filepath.Abs(src)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", src, err)
+	}
+	e, err := newEnv(opt, dir)
+	if err != nil {
+		return nil, err
+	}
+	isTable, err := e.isTable(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if isTable {
+		return &Catalog{env: e, table: newTable(e, newFolderTable(e, filepath.Join(dir, metadataFolder)))}, nil
+	}
+	hasMetadata, err := e.hasMetadata(ctx, dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case hasMetadata && filepath.Base(dir) == metadataFolder:
+		return openFolder(ctx, filepath.Dir(dir), opt)
+	case hasMetadata:
+		return &Catalog{env: e, table: newTable(e, newFolderTable(e, dir))}, nil
+	}
+	return &Catalog{env: e, root: newNamespace(e, folder{env: e, dir: dir}, true)}, nil
+}
+
+// openFile opens a table at one metadata file. What it may refer to lies in its
+// folder, or in the table's if that folder is named metadata.
+func openFile(src string, opt Options) (*Catalog, error) {
+	path, err := filepath.Abs(src)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", src, err)
+	}
+	dir := filepath.Dir(path)
+	if filepath.Base(dir) == metadataFolder {
+		dir = filepath.Dir(dir)
+	}
+	e, err := newEnv(opt, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Catalog{env: e, table: newTable(e, pinnedFile(path))}, nil
+}
+
+// Root returns the namespace at the root, or (one table mounted) the table.
+func (c *Catalog) Root(ctx context.Context) (*Namespace, *Table, error) {
+	return c.root, c.table, ctx.Err()
+}
+
+// Close closes the descriptors that no reader uses.
+func (c *Catalog) Close() error {
+	c.env.opt.Pool.CloseIdle()
+	return nil
+}

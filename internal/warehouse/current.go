@@ -1,0 +1,320 @@
+package warehouse
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/icefs/icefs/internal/source"
+)
+
+// finder finds a table's current metadata file.
+type finder interface {
+	// find returns the location of the file.
+	find(ctx context.Context) (string, error)
+}
+
+// pinnedFile is a table mounted at one metadata file.
+type pinnedFile string
+
+func (p pinnedFile) find(context.Context) (string, error) { return string(p), nil }
+
+// folderTable finds the current metadata file of a table's folder:
+//
+//   - the version that version-hint.text names, if it is there, then forward as
+//     long as the next version is;
+//   - else the highest number, unless a lower one has a newer last-updated-ms:
+//     that is a table dropped and created again in place. A difference below
+//     clockSkew within one table (by uuid) is the writers' clocks instead.
+//
+// Not safe for concurrent use: Table.gate guards it.
+type folderTable struct {
+	env   *env
+	dir   string          // of the metadata files
+	heads map[string]head // by version of the file
+	tie   string          // the last choice that was logged
+}
+
+var _ finder = (*folderTable)(nil)
+
+// newFolderTable returns the finder of the table with its metadata files in dir.
+func newFolderTable(e *env, dir string) *folderTable {
+	return &folderTable{env: e, dir: dir, heads: map[string]head{}}
+}
+
+// metadataName is a parsed name of a metadata file.
+type metadataName struct {
+	name   string
+	number int64 // -1 if the name has none
+	hadoop bool  // vN.metadata.json, as file-system catalogs number them
+}
+
+var (
+	hadoopName   = regexp.MustCompile(`^v(\d{1,18})$`)
+	numberedName = regexp.MustCompile(`^v?(\d{1,18})-.+$`)
+	uuidName     = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+)
+
+// parseMetadataName parses vN.metadata.json, NNNNN-uuid.metadata.json and their
+// compressed spellings .gz.metadata.json and .metadata.json.gz (also .zstd). A
+// bare uuid is a file that its writer has not renamed yet: it has no number.
+func parseMetadataName(name string) (metadataName, bool) {
+	stem := name
+	for _, codec := range []string{".gz", ".zstd"} {
+		stem = strings.TrimSuffix(stem, codec)
+	}
+	stem, ok := strings.CutSuffix(stem, ".metadata.json")
+	if !ok || strings.HasPrefix(name, ".") {
+		return metadataName{}, false
+	}
+	for _, codec := range []string{".gz", ".zstd"} {
+		stem = strings.TrimSuffix(stem, codec)
+	}
+	m := metadataName{name: name, number: -1}
+	if match := hadoopName.FindStringSubmatch(stem); match != nil {
+		m.number, _ = strconv.ParseInt(match[1], 10, 64)
+		m.hadoop = true
+	} else if match := numberedName.FindStringSubmatch(stem); match != nil && !uuidName.MatchString(stem) {
+		m.number, _ = strconv.ParseInt(match[1], 10, 64)
+	}
+	return m, true
+}
+
+// find implements finder.
+func (t *folderTable) find(ctx context.Context) (string, error) {
+	var names []metadataName
+	hinted := false
+	err := t.env.local.ReadDir(ctx, t.dir, func(d os.DirEntry) bool {
+		if m, ok := parseMetadataName(d.Name()); ok {
+			names = append(names, m)
+		}
+		hinted = hinted || d.Name() == hintName
+		return true
+	})
+	if err != nil {
+		return "", gone(err)
+	}
+	if len(names) == 0 {
+		return "", fmt.Errorf("%w: no metadata file in %s", ErrGone, t.dir)
+	}
+	if hinted {
+		if name, ok := t.hinted(ctx, names); ok {
+			return filepath.Join(t.dir, name), nil
+		}
+	}
+	name, err := t.newest(ctx, names)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(t.dir, name), nil
+}
+
+const hintName = "version-hint.text"
+
+// maxHint bounds what is read of version-hint.text: a number or a file name.
+const maxHint = 1024
+
+// hinted returns the file that version-hint.text leads to, if it resolves.
+func (t *folderTable) hinted(ctx context.Context, names []metadataName) (string, bool) {
+	o, err := t.env.local.Open(ctx, filepath.Join(t.dir, hintName))
+	if err != nil || o.Size() > maxHint {
+		return "", false
+	}
+	text := make([]byte, o.Size())
+	if _, err := o.ReadAt(ctx, text, 0); err != nil {
+		return "", false
+	}
+	at, ok := resolveHint(strings.TrimSpace(string(text)), names)
+	if !ok {
+		return "", false
+	}
+	for at.number >= 0 {
+		next := numbered(names, at.number+1, at.hadoop)
+		if len(next) == 0 {
+			break
+		}
+		if len(next) > 1 {
+			return "", false // several files of one number: decided by their contents
+		}
+		at = next[0]
+	}
+	return at.name, true
+}
+
+// resolveHint finds the file a hint means: a number (of vN, else of the only
+// NNNNN-uuid with it), or a file name with or without its extension.
+func resolveHint(hint string, names []metadataName) (metadataName, bool) {
+	if n, err := strconv.ParseInt(hint, 10, 64); err == nil {
+		for _, hadoop := range []bool{true, false} {
+			if found := numbered(names, n, hadoop); len(found) == 1 {
+				return found[0], true
+			}
+		}
+		return metadataName{}, false
+	}
+	i := slices.IndexFunc(names, func(m metadataName) bool {
+		return m.name == hint || hint != "" && strings.HasPrefix(m.name, hint+".")
+	})
+	if i < 0 {
+		return metadataName{}, false
+	}
+	return names[i], true
+}
+
+func numbered(names []metadataName, number int64, hadoop bool) (found []metadataName) {
+	for _, m := range names {
+		if m.number == number && m.hadoop == hadoop {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// clockSkew is how far apart the clocks of one table's writers may be (the
+// tolerance of the Java implementation when it checks its logs).
+const clockSkew = 60_000 // ms
+
+// newest chooses by number and last-updated-ms, and logs what was not plain.
+func (t *folderTable) newest(ctx context.Context, names []metadataName) (string, error) {
+	slices.SortFunc(names, func(a, b metadataName) int {
+		if a.number != b.number {
+			return int(max(-1, min(1, b.number-a.number)))
+		}
+		return strings.Compare(b.name, a.name)
+	})
+	best := names[0]
+	if len(names) == 1 {
+		return best.name, nil
+	}
+	heads := map[string]head{}
+	bestHead, err := t.head(ctx, best.name, heads)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		t.heads = heads
+		return best.name, nil // its parse will say what is wrong
+	}
+	reason := ""
+	for _, m := range names[1:] {
+		if m.number < 0 && best.number >= 0 {
+			break // not renamed yet
+		}
+		h, err := t.head(ctx, m.name, heads)
+		if err != nil {
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+			continue
+		}
+		newer := h.LastUpdated > bestHead.LastUpdated
+		if m.number < best.number && h.UUID == bestHead.UUID {
+			newer = h.LastUpdated > bestHead.LastUpdated+clockSkew
+		}
+		switch {
+		case newer && m.number < best.number:
+			reason = "a lower version is newer: taken for a table created again"
+		case m.number == best.number:
+			reason = "several metadata files of one version: the newest is taken"
+		}
+		if newer {
+			best, bestHead = m, h
+		}
+	}
+	t.heads = heads
+	if reason != "" && t.tie != best.name {
+		t.tie = best.name
+		t.env.log.Warn(reason, "file", filepath.Join(t.dir, best.name))
+	}
+	return best.name, nil
+}
+
+// head is the part of a metadata file that tells which is current.
+type head struct {
+	LastUpdated int64
+	UUID        string
+}
+
+// head reads the head of a metadata file, once for each version of the file.
+func (t *folderTable) head(ctx context.Context, name string, keep map[string]head) (head, error) {
+	o, err := t.env.local.Open(ctx, filepath.Join(t.dir, name))
+	if err != nil {
+		return head{}, err
+	}
+	h, ok := t.heads[o.Version()]
+	if !ok {
+		if h, err = readHead(ctx, o); err != nil {
+			return head{}, err
+		}
+	}
+	keep[o.Version()] = h
+	return h, nil
+}
+
+// readHead decodes a metadata file only as far as its head, which writers put
+// first.
+func readHead(ctx context.Context, o source.Object) (h head, err error) {
+	plain, err := decompress(bufio.NewReaderSize(&sequential{ctx: ctx, object: o}, 4<<10))
+	if err != nil {
+		return h, err
+	}
+	d := json.NewDecoder(io.LimitReader(plain, maxMetadata))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return h, fmt.Errorf("%w: %s: not a JSON object", ErrCorrupt, o.Location())
+	}
+	for seen := 0; seen < 2; {
+		token, err := d.Token()
+		if err != nil {
+			return h, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+		}
+		if token == json.Delim('}') {
+			if seen == 0 {
+				return h, fmt.Errorf("%w: %s: no last-updated-ms", ErrCorrupt, o.Location())
+			}
+			return h, nil
+		}
+		var target any = new(json.RawMessage)
+		switch token {
+		case "last-updated-ms":
+			target = &h.LastUpdated
+			seen++
+		case "table-uuid":
+			target = &h.UUID
+			seen++
+		}
+		if err := d.Decode(target); err != nil {
+			return h, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+		}
+	}
+	return h, nil
+}
+
+// sequential reads an object from its beginning.
+type sequential struct {
+	ctx    context.Context
+	object source.Object
+	off    int64
+}
+
+// Read implements io.Reader.
+func (s *sequential) Read(p []byte) (int, error) {
+	left := s.object.Size() - s.off
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := s.object.ReadAt(s.ctx, p[:min(int64(len(p)), left)], s.off)
+	s.off += int64(n)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}

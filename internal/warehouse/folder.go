@@ -1,0 +1,143 @@
+package warehouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/icefs/icefs/internal/source"
+)
+
+// metadataFolder is where a table's metadata files lie, below its own folder.
+const metadataFolder = "metadata"
+
+// searchBudget is how many folders are read to find out whether a folder has a
+// table somewhere below it. Folders of plain data, which have none, seldom have
+// as many folders; one that does is shown as a namespace, so that no table is
+// ever hidden.
+const searchBudget = 10_000
+
+// folder lists a folder of a warehouse. A folder is
+//
+//   - a table if its metadata folder has a metadata file; nothing below it is
+//     looked at;
+//   - a namespace if there is a table at any depth below it;
+//   - not shown otherwise.
+//
+// A symbolic link to a table's folder is a table; other links are not followed.
+type folder struct {
+	env *env
+	dir string
+}
+
+var _ lister = folder{}
+
+func (f folder) list(ctx context.Context) ([]entry, error) {
+	names, err := f.env.subfolders(ctx, f.dir)
+	if err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for _, sub := range names {
+		dir := filepath.Join(f.dir, sub.name)
+		isTable, err := f.env.isTable(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		if isTable {
+			entries = append(entries, entry{name: sub.name, table: newFolderTable(f.env, filepath.Join(dir, metadataFolder))})
+			continue
+		}
+		if sub.link {
+			continue
+		}
+		budget := searchBudget
+		found, err := f.env.hasTable(ctx, dir, &budget)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			entries = append(entries, entry{name: sub.name, namespace: folder{env: f.env, dir: dir}})
+		}
+	}
+	return entries, nil
+}
+
+type subfolder struct {
+	name string
+	link bool
+}
+
+// subfolders lists the folders in dir and the links to folders, by name.
+func (e *env) subfolders(ctx context.Context, dir string) ([]subfolder, error) {
+	var found []subfolder
+	err := e.local.ReadDir(ctx, dir, func(d os.DirEntry) bool {
+		switch {
+		case d.IsDir():
+			found = append(found, subfolder{name: d.Name()})
+		case d.Type()&os.ModeSymlink != 0 && e.local.IsDir(filepath.Join(dir, d.Name())):
+			found = append(found, subfolder{name: d.Name(), link: true})
+		}
+		return true
+	})
+	slices.SortFunc(found, func(a, b subfolder) int { return strings.Compare(a.name, b.name) })
+	return found, err
+}
+
+// isTable reports whether dir is a table's folder.
+func (e *env) isTable(ctx context.Context, dir string) (bool, error) {
+	return e.hasMetadata(ctx, filepath.Join(dir, metadataFolder))
+}
+
+// hasMetadata reports whether dir holds a metadata file.
+func (e *env) hasMetadata(ctx context.Context, dir string) (found bool, err error) {
+	err = e.local.ReadDir(ctx, dir, func(d os.DirEntry) bool {
+		_, found = parseMetadataName(d.Name())
+		return !found
+	})
+	if err != nil && ctx.Err() == nil {
+		// No such folder, not a folder, unreadable or outside: not a table.
+		return false, nil
+	}
+	return found, err
+}
+
+// hasTable reports whether there is a table below dir. What cannot be read has
+// none; a search that runs out of budget ends with yes.
+func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, error) {
+	if *budget--; *budget < 0 {
+		return true, nil
+	}
+	subs, err := e.subfolders(ctx, dir)
+	if err != nil {
+		return false, ctx.Err()
+	}
+	for _, sub := range subs {
+		isTable, err := e.isTable(ctx, filepath.Join(dir, sub.name))
+		if isTable || err != nil {
+			return isTable, err
+		}
+	}
+	for _, sub := range subs {
+		if sub.link {
+			continue
+		}
+		found, err := e.hasTable(ctx, filepath.Join(dir, sub.name), budget)
+		if found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// gone adds ErrGone to the error of something that is not there.
+func gone(err error) error {
+	if errors.Is(err, source.ErrNotFound) {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return err
+}

@@ -1,0 +1,204 @@
+package warehouse
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/icefs/icefs/internal/source"
+	"github.com/icefs/icefs/snapshot"
+)
+
+// Table is a table of a catalog.
+type Table struct {
+	env    *env
+	finder finder
+
+	gate     gate // guards all below, and finder
+	at       time.Time
+	loaded   *Loaded
+	version  string // of the metadata file that loaded or err come from
+	err      error  // of the last Load
+	reported string // the last error that was logged
+}
+
+func newTable(e *env, f finder) *Table { return &Table{env: e, finder: f, gate: newGate()} }
+
+// Load returns the table at its current metadata version: the same Loaded while
+// the metadata file is the same. It looks again when the last look is older
+// than the refresh interval; until then a failure stays, too. A failure is
+// logged once.
+func (t *Table) Load(ctx context.Context) (*Loaded, error) {
+	if err := t.gate.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.gate.leave()
+	if t.env.fresh(t.at) {
+		return t.result()
+	}
+	o, err := t.open(ctx)
+	if err == nil && o.Version() == t.version {
+		t.at = time.Now()
+		return t.result()
+	}
+	var loaded *Loaded
+	if err == nil {
+		loaded, err = t.read(ctx, o)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	t.loaded, t.err, t.version, t.at = loaded, err, "", time.Now()
+	if o != nil {
+		t.version = o.Version()
+	}
+	t.report(err)
+	return t.result()
+}
+
+func (t *Table) result() (*Loaded, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	return t.loaded, nil
+}
+
+func (t *Table) report(err error) {
+	switch {
+	case err == nil:
+		t.reported = ""
+	case err.Error() != t.reported && !errors.Is(err, ErrGone):
+		t.reported = err.Error()
+		t.env.log.Error("table cannot be loaded", "err", err)
+	}
+}
+
+// open opens the current metadata file.
+func (t *Table) open(ctx context.Context) (source.Object, error) {
+	location, err := t.finder.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := t.env.local.Open(ctx, location)
+	if err != nil {
+		return nil, gone(err)
+	}
+	return o, nil
+}
+
+// read parses a metadata file. Versions are compared by the file's own, so that
+// a file that fails is not read again until it changes.
+func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
+	raw, err := readMetadata(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	t.env.stats.MetadataRead.Add(1)
+	table, baked, err := parseMetadata(raw, t.env.log)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Location(), err)
+	}
+	path, _ := source.LocalPath(o.Location())
+	prefixes := relocate(t.env.local, filepath.Dir(path), baked)
+	return &Loaded{
+		env:     t.env,
+		table:   table,
+		version: o.Version(),
+		store:   source.Mapped(t.env.files, prefixes),
+	}, nil
+}
+
+// RawMetadata returns the current metadata JSON, decompressed, if it can be
+// read even though Load fails.
+func (t *Table) RawMetadata(ctx context.Context) ([]byte, error) {
+	if err := t.gate.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.gate.leave()
+	if t.env.fresh(t.at) && t.loaded != nil {
+		return t.loaded.table.Metadata, nil
+	}
+	o, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return readMetadata(ctx, o)
+}
+
+// maxMetadata bounds a metadata file, decompressed, and a manifest: ten times
+// the largest seen (100,000 snapshots), and an allocation that can be borne.
+const maxMetadata = 512 << 20
+
+// readMetadata reads a metadata file and decompresses it.
+func readMetadata(ctx context.Context, o source.Object) ([]byte, error) {
+	stored, err := readAll(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := decompress(bufio.NewReader(bytes.NewReader(stored)))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+	}
+	raw, err := io.ReadAll(io.LimitReader(plain, maxMetadata+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+	}
+	if len(raw) > maxMetadata {
+		return nil, fmt.Errorf("%w: %s: over %d bytes", ErrUnsupported, o.Location(), maxMetadata)
+	}
+	return raw, nil
+}
+
+// readAll reads a whole object.
+func readAll(ctx context.Context, o source.Object) ([]byte, error) {
+	if o.Size() > maxMetadata {
+		return nil, fmt.Errorf("%w: %s: over %d bytes", ErrUnsupported, o.Location(), maxMetadata)
+	}
+	b := make([]byte, o.Size())
+	if _, err := o.ReadAt(ctx, b, 0); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// decompress tells gzip and zstd by their first bytes: names do not always say.
+func decompress(r *bufio.Reader) (io.Reader, error) {
+	magic, err := r.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		return gzip.NewReader(r)
+	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMetadata))
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	}
+	return r, nil
+}
+
+// Loaded is a table at one metadata version. Immutable.
+type Loaded struct {
+	env     *env
+	table   *snapshot.Table
+	version string
+	store   source.Store
+}
+
+// Table returns the table's values.
+func (l *Loaded) Table() *snapshot.Table { return l.table }
+
+// Store opens the table's files, wherever they have been moved to. A file that
+// is replaced while it is in use stays source.ErrChanged.
+func (l *Loaded) Store() source.Store { return l.store }
