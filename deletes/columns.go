@@ -21,9 +21,11 @@ type columnFile interface {
 	// project maps the target onto the file. The order of the columns is that of
 	// the target's leaves.
 	project(t pqfile.Target) (*pqfile.Projection, error)
-	// scan reads the columns of the row groups that use approves, in order. The
-	// vectors passed to each have the same rows, the first at file position first,
-	// and are valid during the call.
+	// bounds returns what is proven about a column in a row group, if anything.
+	bounds(group int, col *pqfile.Column) (bounds, bool)
+	// scan reads the columns of the row groups that use approves, in order; use is
+	// asked about each just before its rows. The vectors passed to each have the
+	// same rows, the first at file position first, and are valid during the call.
 	scan(ctx context.Context, cols []pqfile.Column, use func(group int) bool, each eachBatch) error
 }
 

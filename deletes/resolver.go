@@ -2,8 +2,16 @@ package deletes
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"iter"
 	"log/slog"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
@@ -44,10 +52,109 @@ type Resolver struct{ opt Options }
 // NewResolver returns a Resolver.
 func NewResolver(opt Options) *Resolver { return &Resolver{opt: opt} }
 
+// parallelFiles is how many delete files of one data file are read at a time:
+// enough to hide an object store's latency.
+const parallelFiles = 8
+
 // Resolve returns the deleted positions of f, nil if there are none. Any doubt
 // is an error: never rows without their deletes. store opens the table's files.
 func (r *Resolver) Resolve(ctx context.Context, t *snapshot.Table, store source.Store, f *snapshot.File) (*Positions, error) {
-	panic("skeleton")
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	set := Key(f)
+	if set == "" {
+		return nil, nil
+	}
+	for d := range deleteFiles(f) {
+		if d.EncryptedKey {
+			return nil, fmt.Errorf("%s: encrypted: %w", d.Path, ErrUnsupported)
+		}
+	}
+	if f.DV != nil && len(f.Equality) == 0 {
+		return r.dv(ctx, store, f.DV)
+	}
+	data, err := store.Open(ctx, f.Path)
+	if err != nil {
+		return nil, err
+	}
+	// A name mapping or a schema that changes what a key means changes the key
+	// schemas, which partial results are kept by: the union is kept by them too.
+	key := "deletes/union|" + data.Version() + "|" + set
+	if len(f.Equality) > 0 {
+		id, err := equalityIdentity(t, f)
+		if err != nil {
+			return nil, err
+		}
+		key += "|" + id
+	}
+	return r.cached(ctx, key, func(ctx context.Context) (*Positions, error) {
+		parts, err := r.parts(ctx, t, store, f)
+		if err != nil {
+			return nil, err
+		}
+		return union(parts)
+	})
+}
+
+// parts returns the positions of each delete file of f.
+func (r *Resolver) parts(ctx context.Context, t *snapshot.Table, store source.Store, f *snapshot.File) ([]*Positions, error) {
+	parts := make([]*Positions, len(f.Positions)+1)
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelFiles)
+	if f.DV != nil {
+		// It replaces position deletes; pairing has left them out.
+		group.Go(func() (err error) {
+			parts[len(f.Positions)], err = r.dv(gctx, store, f.DV)
+			return err
+		})
+	} else {
+		for i, d := range f.Positions {
+			group.Go(func() (err error) {
+				parts[i], err = r.positionDeletes(gctx, store, d, f.DataFile)
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if len(f.Equality) == 0 {
+		return parts, nil
+	}
+	byKey, err := r.equality(ctx, t, store, f)
+	return append(parts, byKey...), err
+}
+
+// Key identifies the delete set of f: equal keys mean equal Positions for the
+// same data file. Part of view identities. It is empty if nothing is deleted.
+func Key(f *snapshot.File) string {
+	var lines []string
+	for d := range deleteFiles(f) {
+		lines = append(lines, fmt.Sprintf("%q %d %d %d %v", d.Path, d.Content, d.ContentOffset, d.ContentSize, d.EqualityIDs))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// deleteFiles yields every delete file that applies to f.
+func deleteFiles(f *snapshot.File) iter.Seq[*snapshot.DataFile] {
+	return func(yield func(*snapshot.DataFile) bool) {
+		if f.DV != nil && !yield(f.DV) {
+			return
+		}
+		for _, files := range [][]*snapshot.DataFile{f.Positions, f.Equality} {
+			for _, d := range files {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // get returns a value through the cache.

@@ -21,6 +21,7 @@ type ColumnReader struct {
 	pages     pageCursor
 	index     *OffsetIndex // once read; nil if the chunk has none
 	indexRead bool
+	seekAfter int64 // seekBytes, or less in tests
 	// table is DefMap for every byte; LevelForbidden also past the stored
 	// MaxDef.
 	table   [256]uint8
@@ -35,7 +36,7 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 	if rowGroup < 0 || rowGroup+1 >= len(f.FirstRow) {
 		return nil, fmt.Errorf("internal error: row group %d of %d", rowGroup, len(f.FirstRow)-1)
 	}
-	r := &ColumnReader{col: col, rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
+	r := &ColumnReader{col: col, seekAfter: seekBytes, rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
 	r.stored = col.Source
 	if r.stored == nil {
 		r.stored = col.Levels

@@ -8,8 +8,8 @@ import (
 	"sort"
 )
 
-// Skips of less than this many stored bytes read through; longer ones are
-// worth a look at the offset index.
+// seekBytes: skips of fewer stored bytes read through; longer ones are worth a
+// look at the offset index.
 const seekBytes = 1 << 20
 
 // pageCursor is the page at hand and the place in it.
@@ -267,7 +267,7 @@ func (r *ColumnReader) seek(ctx context.Context, target int64) error {
 	if !r.chunk.TrustedWriter {
 		return nil
 	}
-	if float64(r.chunk.Length)*float64(target-r.row) < seekBytes*float64(r.rows) {
+	if float64(r.chunk.Length)*float64(target-r.row) < float64(r.seekAfter)*float64(r.rows) {
 		return nil
 	}
 	if !r.indexRead {

@@ -119,17 +119,3 @@ func noValue(leaf *Node) Values {
 	return v
 }
 
-// fixedWidth is the bytes of one value of a fixed-width leaf, else 0.
-func fixedWidth(leaf *Node) int {
-	switch leaf.Type {
-	case Int32, Float:
-		return 4
-	case Int64, Double:
-		return 8
-	case Int96:
-		return 12
-	case FixedLenByteArray:
-		return leaf.TypeLength
-	}
-	return 0
-}

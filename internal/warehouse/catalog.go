@@ -45,15 +45,12 @@ func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
 	}
 }
 
-// openFolder opens a table's folder or a warehouse. A folder named metadata
-// stands for the table above it.
+// openFolder opens a table's folder or a warehouse. A folder of metadata files
+// that is named metadata stands for the table above it.
 func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) {
 	dir, err := filepath.Abs(src)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", src, err)
-	}
-	if filepath.Base(dir) == metadataFolder {
-		dir = filepath.Dir(dir)
 	}
 	e, err := newEnv(opt, dir)
 	if err != nil {
@@ -66,10 +63,13 @@ func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) 
 	if isTable {
 		return &Catalog{env: e, table: newTable(e, newFolderTable(e, filepath.Join(dir, metadataFolder)))}, nil
 	}
-	if isTable, err = e.hasMetadata(ctx, dir); err != nil {
+	hasMetadata, err := e.hasMetadata(ctx, dir)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if isTable {
+	case hasMetadata && filepath.Base(dir) == metadataFolder:
+		return openFolder(ctx, filepath.Dir(dir), opt)
+	case hasMetadata:
 		return &Catalog{env: e, table: newTable(e, newFolderTable(e, dir))}, nil
 	}
 	return &Catalog{env: e, root: newNamespace(e, folder{env: e, dir: dir}, true)}, nil

@@ -1,0 +1,160 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/apache/iceberg-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
+	"github.com/icefs/icefs/snapshot"
+)
+
+// input is a live data file as a Parquet view reads it. Immutable once its
+// projection is set.
+type input struct {
+	file    *snapshot.File
+	pq      *pqfile.File
+	deleted *deletes.Positions
+	// columns[i] is where leaf i of the view's schema comes from.
+	columns []pqfile.Column
+	// extra reports columns in the file that the view does not show.
+	extra bool
+	// key is the cache identity of what is made from the file: its bytes and
+	// its delete set.
+	key string
+}
+
+// live returns how many rows of a row group are visible.
+func (in *input) live(rowGroup int) int64 {
+	from, to := in.pq.FirstRow[rowGroup], in.pq.FirstRow[rowGroup+1]
+	return to - from - in.deleted.CountRange(from, to)
+}
+
+// hasLive reports whether the file has any visible row.
+func (in *input) hasLive() bool {
+	last := in.pq.FirstRow[len(in.pq.FirstRow)-1]
+	return last > in.deleted.CountRange(0, last)
+}
+
+// openInputs opens the scan's files, reads their footers and resolves their
+// deletes, up to Workers at a time.
+func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) ([]*input, error) {
+	inputs := make([]*input, len(files))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(e.workers())
+	for i := range files {
+		g.Go(func() error {
+			in, err := e.openInput(ctx, s, &files[i])
+			inputs[i] = in
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return inputs, nil
+}
+
+func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*input, error) {
+	if f.Err != nil {
+		return nil, fmt.Errorf("deletes of %s: %w", f.Path, f.Err)
+	}
+	if f.EncryptedKey {
+		return nil, fmt.Errorf("%w: %s is encrypted", ErrUnsupported, f.Path)
+	}
+	if f.Format != snapshot.Parquet {
+		return nil, fmt.Errorf("%w: data file %s is in format %s", ErrUnsupported, f.Path, f.Format)
+	}
+	obj, err := s.Store.Open(ctx, f.Path)
+	if err != nil {
+		return nil, err
+	}
+	pq, err := e.openFooter(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	in := &input{file: f, pq: pq, key: obj.Version() + "|" + f.DeleteKey()}
+	if f.DV == nil && len(f.Positions) == 0 && len(f.Equality) == 0 {
+		return in, nil
+	}
+	if in.deleted, err = e.opt.Deletes.Resolve(ctx, s.Table, s.Store, f); err != nil {
+		return nil, fmt.Errorf("deletes of %s: %w", f.Path, err)
+	}
+	return in, nil
+}
+
+// openFooter returns the parsed footer of a data file, through the cache.
+func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.File, error) {
+	v, err := e.cached(ctx, "footer|"+obj.Version(), func(ctx context.Context) (any, int64, error) {
+		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: e.opt.Stats})
+		if err != nil {
+			return nil, 0, err
+		}
+		return f, f.FootprintBytes(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*pqfile.File), nil
+}
+
+// project maps the view's leaves onto the file.
+func (in *input) project(s Scan, view *pqfile.Schema) error {
+	p, err := in.pq.Project(pqfile.Target{
+		Schema:      s.Schema,
+		NameMapping: s.Table.NameMapping,
+		Constants:   identityConstants(s.Table, in.file.DataFile),
+		View:        view,
+	})
+	if err != nil {
+		return err
+	}
+	in.columns, in.extra = p.Columns, p.Extra
+	return nil
+}
+
+// identityConstants returns the values that identity partitions give to columns
+// by source field id (Iceberg spec, "Column Projection").
+func identityConstants(t *snapshot.Table, f *snapshot.DataFile) map[int]any {
+	spec, ok := t.Specs[f.SpecID]
+	if !ok {
+		return nil
+	}
+	var out map[int]any
+	for _, field := range spec.Fields() {
+		if _, ok := field.Transform.(iceberg.IdentityTransform); !ok {
+			continue
+		}
+		v, ok := f.Partition[field.FieldID]
+		if !ok {
+			continue
+		}
+		if out == nil {
+			out = make(map[int]any)
+		}
+		out[field.SourceID()] = v
+	}
+	return out
+}
+
+// column identifies a leaf's data in the view's form, for cache keys.
+func (in *input) columnKey(leaf int) string {
+	c := &in.columns[leaf]
+	source := -1
+	if c.Source != nil {
+		source = c.Source.Leaf
+	} else if c.Levels != nil {
+		source = c.Levels.Leaf
+	}
+	k := strconv.AppendInt([]byte(in.key+"|"), int64(source), 10)
+	k = fmt.Appendf(k, "|%d|%d|%x", c.Convert.Kind, c.RepKeep, c.DefMap)
+	if c.Source == nil {
+		k = fmt.Appendf(k, "|%d|%x|%x|%v", c.Constant.N, c.Constant.Fixed, c.Constant.Data, c.Constant.Bools)
+	}
+	return string(k)
+}

@@ -1,0 +1,298 @@
+package merge
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/icefs/icefs/internal/pqfile"
+)
+
+// Pages of rewritten chunks: V1 data pages, whose bodies are
+//
+//	[length, repetition levels] [length, definition levels] values
+//
+// as one stored frame, values PLAIN or a bit width and dictionary indexes.
+const (
+	// pageBytes and pageRows bound a page of fixed-width values: what it decodes
+	// to fits a core's second-level cache.
+	pageBytes = 256 << 10
+	pageRows  = 32 << 10
+	// headerBound is the longest header of such pages, without slack.
+	headerBound = 40
+	// minSlack is the shortest slack but none that a header can hold, and
+	// maxSlack the longest that every reader takes. docs/virtual-parquet.md.
+	minSlack = 6
+	maxSlack = 2 << 20
+)
+
+// pageForm is how a rewritten chunk is encoded; it determines the bytes.
+type pageForm struct {
+	leaf  *pqfile.Node
+	codec pqfile.Codec
+	rows  int // of a page at most
+	bytes int // values of a page are cut once they have so many bytes
+	// Dictionary chunks: number of entries and length of their PLAIN bytes.
+	dict      bool
+	dictN     int
+	dictBytes int64
+}
+
+func (f *pageForm) defWidth() int { return bits.Len(uint(f.leaf.MaxDef)) }
+func (f *pageForm) repWidth() int { return bits.Len(uint(f.leaf.MaxRep)) }
+
+// indexWidth is the bit width of dictionary indexes: at least 1, since a width
+// of 0 is rare enough in the wild to be avoided.
+func (f *pageForm) indexWidth() int { return max(bits.Len(uint(max(f.dictN-1, 0))), 1) }
+
+// valueWidth is the length of one PLAIN value, 0 if it varies or is a bit.
+func valueWidth(leaf *pqfile.Node) int {
+	switch leaf.Type {
+	case pqfile.Int32, pqfile.Float:
+		return 4
+	case pqfile.Int64, pqfile.Double:
+		return 8
+	case pqfile.Int96:
+		return 12
+	case pqfile.FixedLenByteArray:
+		return leaf.TypeLength
+	}
+	return 0
+}
+
+// dictionaryPage returns the header of the chunk's dictionary page.
+func (f *pageForm) dictionaryHeader() pqfile.PageHeader {
+	return pqfile.PageHeader{
+		Type:             pqfile.DictionaryPage,
+		UncompressedSize: int32(f.dictBytes),
+		CompressedSize:   int32(storedSize(f.codec, f.dictBytes)),
+		Dictionary:       &pqfile.DictionaryPageHeader{NumValues: int32(f.dictN), Encoding: pqfile.Plain},
+	}
+}
+
+// dictionaryLength is the whole dictionary page's length, 0 if there is none.
+func (f *pageForm) dictionaryLength() int64 {
+	if !f.dict {
+		return 0
+	}
+	h := f.dictionaryHeader()
+	return int64(len(h.Append(nil))) + storedSize(f.codec, f.dictBytes)
+}
+
+// encoding of the data pages.
+func (f *pageForm) encoding() pqfile.Encoding {
+	if f.dict {
+		return pqfile.RLEDictionary
+	}
+	return pqfile.Plain
+}
+
+// encodings of the chunk, for the footer.
+func (f *pageForm) encodings() []pqfile.Encoding {
+	if f.dict {
+		return []pqfile.Encoding{pqfile.Plain, pqfile.RLE, pqfile.RLEDictionary}
+	}
+	return []pqfile.Encoding{pqfile.Plain, pqfile.RLE}
+}
+
+// builtPage is a data page whose body is in the writer's arena.
+type builtPage struct {
+	header   pqfile.PageHeader
+	from, to int
+}
+
+// pageWriter encodes runs of rows into pages. Not safe for concurrent use.
+type pageWriter struct {
+	form     pageForm
+	headless bool // the dictionary page is not part of it
+
+	// The page in the making.
+	rows, entries int
+	rep, def      []uint8
+	plain         []byte
+	bools         []uint8
+	index         []uint32
+
+	dictionary []byte
+	dictN      int
+	body       []byte
+	arena      []byte
+	pages      []builtPage
+	total      int64 // entries of all pages
+}
+
+// addLevels appends levels of n entries; def nil means all present.
+func (w *pageWriter) addLevels(rep, def []uint8, n int) {
+	w.entries += n
+	if w.form.leaf.MaxRep > 0 {
+		w.rep = append(w.rep, rep...)
+	}
+	if w.form.leaf.MaxDef == 0 {
+		return
+	}
+	if def != nil {
+		w.def = append(w.def, def...)
+		return
+	}
+	for range n {
+		w.def = append(w.def, uint8(w.form.leaf.MaxDef))
+	}
+}
+
+// endPage closes the page in the making, if it has any row.
+func (w *pageWriter) endPage() error {
+	if w.entries == 0 {
+		return nil
+	}
+	f := &w.form
+	body := w.body[:0]
+	if f.leaf.MaxRep > 0 {
+		body = appendLevels(body, w.rep, f.repWidth())
+	}
+	if f.leaf.MaxDef > 0 {
+		body = appendLevels(body, w.def, f.defWidth())
+	}
+	switch {
+	case f.dict:
+		body = append(body, byte(f.indexWidth()))
+		body = appendHybrid(body, w.index, f.indexWidth())
+	case f.leaf.Type == pqfile.Boolean:
+		body = appendBits(body, w.bools)
+	default:
+		body = append(body, w.plain...)
+	}
+	if int64(len(body)) > math.MaxInt32-(1<<20) {
+		return fmt.Errorf("%w: column %q: a page of %d bytes", ErrUnsupported, f.leaf.Name, len(body))
+	}
+	from := len(w.arena)
+	w.arena = appendStored(w.arena, f.codec, body)
+	w.pages = append(w.pages, builtPage{
+		header: pqfile.PageHeader{
+			Type:             pqfile.DataPage,
+			UncompressedSize: int32(len(body)),
+			CompressedSize:   int32(len(w.arena) - from),
+			Data: &pqfile.DataPageHeader{
+				NumValues:          int32(w.entries),
+				Encoding:           f.encoding(),
+				DefinitionEncoding: pqfile.RLE,
+				RepetitionEncoding: pqfile.RLE,
+			},
+		},
+		from: from, to: len(w.arena),
+	})
+	w.total += int64(w.entries)
+	w.body = body
+	w.rows, w.entries = 0, 0
+	w.rep, w.def, w.plain, w.bools, w.index = w.rep[:0], w.def[:0], w.plain[:0], w.bools[:0], w.index[:0]
+	return nil
+}
+
+// appendLevels appends levels as a V1 page has them, after their length.
+func appendLevels(dst []byte, levels []uint8, width int) []byte {
+	at := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = appendHybrid(dst, levels, width)
+	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	return dst
+}
+
+// appendBits packs booleans, lowest bit first.
+func appendBits(dst []byte, v []uint8) []byte {
+	for ; len(v) >= 8; v = v[8:] {
+		dst = append(dst, v[0]|v[1]<<1|v[2]<<2|v[3]<<3|v[4]<<4|v[5]<<5|v[6]<<6|v[7]<<7)
+	}
+	if len(v) > 0 {
+		var b byte
+		for i, x := range v {
+			b |= x << i
+		}
+		dst = append(dst, b)
+	}
+	return dst
+}
+
+// assemble returns the chunk: its dictionary page and its data pages, with
+// slack in their headers so that it has size bytes; -1 = without slack.
+func (w *pageWriter) assemble(size int64) ([]byte, error) {
+	f := &w.form
+	head := f.dict && !w.headless
+	used := int64(0)
+	if head {
+		used = f.dictionaryLength()
+	}
+	for i := range w.pages {
+		p := &w.pages[i]
+		used += int64(len(p.header.Append(w.body[:0]))) + int64(p.to-p.from)
+	}
+	slack := int64(0)
+	if size >= 0 {
+		slack = size - used
+	}
+	if slack < 0 || slack > 0 && slack < minSlack || slack > int64(len(w.pages))*maxSlack {
+		return nil, fmt.Errorf("%w: column %q: %d bytes of pages for a reserve of %d (%d pages)",
+			ErrCorrupt, f.leaf.Name, used, size, len(w.pages))
+	}
+	out := make([]byte, 0, used+slack)
+	if head {
+		h := f.dictionaryHeader()
+		out = appendStored(h.Append(out), f.codec, w.filledDictionary())
+	}
+	for i := range w.pages {
+		p := &w.pages[i]
+		p.header.Slack = int(min(slack, maxSlack))
+		if left := slack - int64(p.header.Slack); left > 0 && left < minSlack {
+			p.header.Slack -= minSlack
+		}
+		slack -= int64(p.header.Slack)
+		out = append(p.header.Append(out), w.arena[p.from:p.to]...)
+	}
+	return out, nil
+}
+
+// filledDictionary returns the dictionary with as many entries as the form
+// says: entries of a source that no page needed stand as zeros, which no index
+// refers to.
+func (w *pageWriter) filledDictionary() []byte {
+	missing, n := w.form.dictBytes-int64(len(w.dictionary)), w.form.dictN-w.dictN
+	if missing == 0 {
+		return w.dictionary
+	}
+	fill := make([]byte, missing)
+	if w.form.leaf.Type == pqfile.ByteArray {
+		binary.LittleEndian.PutUint32(fill[4*(n-1):], uint32(missing-4*int64(n)))
+	}
+	return append(w.dictionary, fill...)
+}
+
+// addDictionary appends a source's dictionary and returns the index of its
+// first value. It fails if the dictionary is not the one that was planned for.
+func (w *pageWriter) addDictionary(d *pqfile.Values) (uint32, error) {
+	base := uint32(w.dictN)
+	w.dictionary = appendPlain(w.dictionary, d, 0, d.N)
+	w.dictN += d.N
+	missing := w.form.dictBytes - int64(len(w.dictionary))
+	if n := w.form.dictN - w.dictN; n < 0 || missing < 0 || n == 0 && missing > 0 ||
+		w.form.leaf.Type == pqfile.ByteArray && missing < 4*int64(n) {
+		return 0, fmt.Errorf("%w: column %q: dictionary differs from its page header", ErrCorrupt, w.form.leaf.Name)
+	}
+	return base, nil
+}
+
+// appendPlain appends values [s, e), which are not dictionary-coded, as PLAIN
+// bytes.
+func appendPlain(dst []byte, v *pqfile.Values, s, e int) []byte {
+	if v.Offsets == nil {
+		return append(dst, v.Fixed[s*v.Width:e*v.Width]...)
+	}
+	for i := s; i < e; i++ {
+		x := v.Data[v.Offsets[i]:v.Offsets[i+1]]
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(x)))
+		dst = append(dst, x...)
+	}
+	return dst
+}
+
+// countLevel counts the entries of a level.
+func countLevel(levels []uint8, level uint8) int { return bytes.Count(levels, []byte{level}) }

@@ -1,0 +1,352 @@
+package merge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
+	"github.com/icefs/icefs/snapshot"
+)
+
+// Parquet returns the view of all rows as one Parquet file.
+func (e *Engine) Parquet(s Scan) View {
+	return &parquetView{engine: e, scan: s, files: s.Plan.Files}
+}
+
+// Part returns the view of one data file's visible rows, s.Plan.Files[i]. It is
+// the file itself, byte for byte, if that is what the view would say.
+func (e *Engine) Part(s Scan, i int) View {
+	return &parquetView{engine: e, scan: s, files: s.Plan.Files[i : i+1], part: true}
+}
+
+// parquetView is a Parquet file over data files. Its layout is built on first
+// use and kept in the engine's cache. Safe for concurrent use.
+type parquetView struct {
+	engine *Engine
+	scan   Scan
+	files  []snapshot.File
+	part   bool
+
+	once     sync.Once
+	identity string
+	idErr    error
+}
+
+var (
+	_ View      = (*parquetView)(nil)
+	_ Opener    = (*parquetView)(nil)
+	_ Explainer = (*parquetView)(nil)
+)
+
+// Size implements View.
+func (v *parquetView) Size(ctx context.Context) (int64, error) {
+	l, err := v.layout(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.length, nil
+}
+
+// ReadAt implements View.
+func (v *parquetView) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	l, err := v.layout(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.readAt(ctx, nil, p, off)
+}
+
+// Open implements Opener.
+func (v *parquetView) Open() Handle { return &handle{view: v} }
+
+// layout returns the view's layout from the cache, or builds it.
+func (v *parquetView) layout(ctx context.Context) (*layout, error) {
+	key, err := v.key()
+	if err != nil {
+		return nil, err
+	}
+	l, err := v.engine.cached(ctx, "layout|"+key, func(ctx context.Context) (any, int64, error) {
+		l, err := v.engine.build(ctx, key, v.scan, v.files, v.part)
+		if err != nil {
+			return nil, 0, err
+		}
+		return l, l.heap, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l.(*layout), nil
+}
+
+// key identifies the view within one engine: the table, the schema, the data
+// files with their delete sets, and what kind of view it is.
+func (v *parquetView) key() (string, error) {
+	v.once.Do(func() {
+		schema, err := json.Marshal(v.scan.Schema)
+		if err != nil {
+			v.idErr = fmt.Errorf("schema of table %s: %w", v.scan.Table.UUID, err)
+			return
+		}
+		mapping, err := json.Marshal(v.scan.Table.NameMapping)
+		if err != nil {
+			v.idErr = fmt.Errorf("name mapping of table %s: %w", v.scan.Table.UUID, err)
+			return
+		}
+		h := sha256.New()
+		fmt.Fprintf(h, "%d|%s|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, schema, mapping, v.part, len(v.files))
+		for i := range v.files {
+			fmt.Fprintf(h, "%q|%q|", v.files[i].Path, v.files[i].DeleteKey())
+		}
+		v.identity = hex.EncodeToString(h.Sum(nil))
+	})
+	return v.identity, v.idErr
+}
+
+// build makes the layout of files under the scan's schema; key is its cache
+// identity.
+func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot.File, part bool) (*layout, error) {
+	base, err := pqfile.ViewOf(s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := e.openInputs(ctx, s, files)
+	if err != nil {
+		return nil, err
+	}
+	view, err := e.project(ctx, s, base, inputs)
+	if err != nil {
+		return nil, err
+	}
+	if part && identical(inputs[0], view, e.opt.NoSplice) {
+		return e.wholeFile(inputs[0]), nil
+	}
+	groups, err := e.plan(ctx, view, coalesce(sourcesOf(inputs), view, e.opt.NoCoalesce))
+	if err != nil {
+		return nil, err
+	}
+	l := e.arrange(groups)
+	for _, in := range inputs {
+		l.heap += in.pq.FootprintBytes() + int64(len(in.columns))*128
+	}
+	l.footer, err = e.newFooter(key, s, view, groups)
+	if err != nil {
+		return nil, err
+	}
+	l.add(l.footer)
+	return l, nil
+}
+
+// project settles the view's schema and maps every input onto it.
+func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, inputs []*input) (*pqfile.Schema, error) {
+	onto := func(view *pqfile.Schema) error {
+		g, _ := errgroup.WithContext(ctx)
+		g.SetLimit(e.workers())
+		for _, in := range inputs {
+			g.Go(func() error {
+				if err := in.project(s, view); err != nil {
+					return fmt.Errorf("%s: %w", in.file.Path, err)
+				}
+				return nil
+			})
+		}
+		return g.Wait()
+	}
+	if err := onto(base); err != nil {
+		return nil, err
+	}
+	view := shape(base, inputs)
+	return view, onto(view)
+}
+
+// plan decides for every chunk of the view what it is and how long.
+func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupSource) ([]group, error) {
+	groups := make([]group, len(parts))
+	for i, sources := range parts {
+		g := &groups[i]
+		g.sources = sources
+		for _, s := range sources {
+			g.rows += s.live
+		}
+		g.chunks = make([]chunk, len(view.Leaves))
+		for j, leaf := range view.Leaves {
+			c, err := e.classify(sources, leaf)
+			if err != nil {
+				return nil, err
+			}
+			g.chunks[j] = c
+		}
+	}
+	for j, leaf := range view.Leaves {
+		codec, one := columnCodec(groups, leaf.Leaf)
+		for i := range groups {
+			c := &groups[i].chunks[j]
+			if c.codec = codec; !one {
+				own, _ := storedCodec(&groups[i], leaf.Leaf)
+				c.codec = storableCodec(own)
+			}
+		}
+	}
+	w, ctx := errgroup.WithContext(ctx)
+	w.SetLimit(e.workers())
+	for i := range groups {
+		w.Go(func() error {
+			for j, leaf := range view.Leaves {
+				if err := e.planChunk(ctx, &groups[i], &groups[i].chunks[j], leaf); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return groups, w.Wait()
+}
+
+// planChunk fixes a chunk's length.
+func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile.Node) error {
+	switch c.kind {
+	case rawChunk:
+		return c.planRaw(ctx)
+	case synthesizedChunk:
+		return c.synthesize(ctx, g, leaf)
+	case releveledChunk:
+		if err := e.planReleveled(ctx, c); !errors.Is(err, errNotFlat) {
+			return err
+		}
+		c.kind = rewrittenChunk
+	}
+	r := &rewrite{engine: e, sources: g.sources, form: pageForm{leaf: leaf, codec: c.codec}}
+	runs, err := r.plan(ctx)
+	if err != nil {
+		return err
+	}
+	c.runs = runs
+	for _, run := range runs {
+		c.size += run.length
+		c.values += run.values
+	}
+	c.uncompressed = c.size
+	c.dictionary, c.encodings = r.form.dictionaryLength(), r.form.encodings()
+	return nil
+}
+
+// planRaw takes a stored chunk's extent and mends its description.
+func (c *chunk) planRaw(ctx context.Context) error {
+	m := c.stored.Meta
+	c.codec = m.Codec
+	c.size, c.uncompressed, c.values = c.stored.Length, m.TotalUncompressedSize, m.NumValues
+	c.encodings = servedEncodings(m.Encodings)
+	if d := m.DictionaryPageOffset; d != nil && *d == c.stored.Start && m.DataPageOffset > *d && m.DataPageOffset < c.stored.Start+c.stored.Length {
+		c.dictionary = m.DataPageOffset - *d
+		return nil
+	}
+	if !usesDictionary(m.Encodings) && m.DictionaryPageOffset == nil && m.DataPageOffset == c.stored.Start {
+		return nil
+	}
+	// The offsets are those of a writer that got them wrong: look.
+	d, err := c.stored.Dictionary(ctx)
+	if err != nil {
+		return err
+	}
+	if d.Present {
+		c.dictionary = int64(d.HeaderLen + d.CompressedSize)
+	}
+	return nil
+}
+
+// planReleveled reads the chunk's page headers.
+func (e *Engine) planReleveled(ctx context.Context, c *chunk) error {
+	out, err := relevel(ctx, c.stored, func(from, n int64) *rawSegment { return e.raw(c.stored.File.Object, from, n) })
+	if err != nil {
+		return err
+	}
+	c.codec = c.stored.Meta.Codec
+	c.pages, c.size, c.uncompressed = out.segments, out.size, c.stored.Meta.TotalUncompressedSize+out.size-c.stored.Length
+	c.values, c.dictionary = c.stored.Meta.NumValues, out.dictionary
+	c.encodings = servedEncodings(append([]pqfile.Encoding{pqfile.RLE}, c.stored.Meta.Encodings...))
+	return nil
+}
+
+// raw returns a segment of a data file.
+func (e *Engine) raw(object source.Object, from, n int64) *rawSegment {
+	s := &rawSegment{object: object, from: from, n: n}
+	if e.opt.Counters != nil {
+		s.served = &e.opt.Counters.RawBytes
+	}
+	return s
+}
+
+func usesDictionary(encodings []pqfile.Encoding) bool {
+	for _, e := range encodings {
+		if e == pqfile.PlainDictionary || e == pqfile.RLEDictionary {
+			return true
+		}
+	}
+	return false
+}
+
+// servedEncodings lists a raw chunk's encodings for a footer without encoding
+// statistics. Readers take PLAIN_DICTIONARY alone for "all pages are
+// dictionary-coded", which only the statistics could say: the page encodings
+// are spelled RLE_DICTIONARY beside the dictionary page's PLAIN.
+func servedEncodings(encodings []pqfile.Encoding) []pqfile.Encoding {
+	var out []pqfile.Encoding
+	seen := make(map[pqfile.Encoding]bool)
+	add := func(e pqfile.Encoding) {
+		if !seen[e] {
+			seen[e] = true
+			out = append(out, e)
+		}
+	}
+	for _, e := range encodings {
+		if e == pqfile.PlainDictionary {
+			add(pqfile.Plain)
+			e = pqfile.RLEDictionary
+		}
+		add(e)
+	}
+	return out
+}
+
+// arrange places the chunks one after another behind the magic.
+func (e *Engine) arrange(groups []group) *layout {
+	l := &layout{}
+	l.add(&memorySegment{data: []byte(magic), what: "magic"})
+	for i := range groups {
+		g := &groups[i]
+		g.offset = l.length
+		for j := range g.chunks {
+			c := &g.chunks[j]
+			switch c.kind {
+			case rawChunk:
+				c.offset = l.add(e.raw(c.stored.File.Object, c.stored.Start, c.stored.Length))
+			case releveledChunk:
+				c.offset = l.length
+				for _, s := range c.pages {
+					l.add(s)
+				}
+				l.heap += 192 * int64(len(c.pages))
+			case synthesizedChunk:
+				c.offset = l.add(&memorySegment{data: c.data, what: "synthesized"})
+			default:
+				c.offset = l.length
+				for _, run := range c.runs {
+					l.add(run)
+				}
+			}
+		}
+		g.bytes = l.length - g.offset
+		l.heap += 512 * int64(len(g.chunks))
+	}
+	return l
+}
+
+// magic starts and ends every Parquet file.
+const magic = "PAR1"

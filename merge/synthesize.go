@@ -1,0 +1,91 @@
+package merge
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/icefs/icefs/internal/pqfile"
+)
+
+// synthesize makes the chunk of a column that the sources lack: every row has
+// the same entry, so that a page of one run of levels (and, for a value, a
+// dictionary of one entry and one run of indexes) says it all.
+func (c *chunk) synthesize(ctx context.Context, g *group, leaf *pqfile.Node) error {
+	if g.rows > math.MaxInt32 {
+		return fmt.Errorf("%w: column %q: %d rows in one row group", ErrUnsupported, leaf.Name, g.rows)
+	}
+	s := &g.sources[0]
+	reader, err := s.in.pq.Column(s.rowGroup, &s.in.columns[leaf.Leaf])
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	v, err := reader.Read(ctx, 1)
+	if err != nil {
+		return err
+	}
+	def := uint8(leaf.MaxDef)
+	if v.Def != nil {
+		if len(v.Def) != 1 {
+			return fmt.Errorf("%w: column %q: %d entries in a row of a missing column", ErrCorrupt, leaf.Name, len(v.Def))
+		}
+		def = v.Def[0]
+	}
+	present := int(def) == leaf.MaxDef
+	if present && v.Values.N == 0 {
+		return fmt.Errorf("%w: column %q is required, has no default, and the file lacks it", ErrCorrupt, leaf.Name)
+	}
+	f := pageForm{leaf: leaf, codec: c.codec}
+	body := []byte{}
+	if leaf.MaxRep > 0 {
+		body = appendOneRun(body, g.rows, 0)
+	}
+	if leaf.MaxDef > 0 {
+		body = appendOneRun(body, g.rows, def)
+	}
+	out := []byte{}
+	switch {
+	case present && leaf.Type == pqfile.Boolean:
+		bits := make([]byte, (g.rows+7)/8)
+		if v.Values.Bools[0] != 0 {
+			for i := range bits {
+				bits[i] = 0xff
+			}
+		}
+		body = append(body, bits...)
+	case present:
+		value := appendPlain(nil, &v.Values, 0, 1)
+		f.dict, f.dictN, f.dictBytes = true, 1, int64(len(value))
+		h := f.dictionaryHeader()
+		out = appendStored(h.Append(out), f.codec, value)
+		body = append(body, byte(f.indexWidth()))
+		body = append(binary.AppendUvarint(body, uint64(g.rows)<<1), 0)
+	}
+	c.dictionary = int64(len(out))
+	h := pqfile.PageHeader{
+		Type:             pqfile.DataPage,
+		UncompressedSize: int32(len(body)),
+		CompressedSize:   int32(storedSize(f.codec, int64(len(body)))),
+		Data: &pqfile.DataPageHeader{
+			NumValues:          int32(g.rows),
+			Encoding:           f.encoding(),
+			DefinitionEncoding: pqfile.RLE,
+			RepetitionEncoding: pqfile.RLE,
+		},
+	}
+	c.data = appendStored(h.Append(out), f.codec, body)
+	c.size, c.values, c.encodings = int64(len(c.data)), g.rows, f.encodings()
+	c.uncompressed = c.size
+	return nil
+}
+
+// appendOneRun appends levels of n equal entries as a V1 page has them.
+func appendOneRun(dst []byte, n int64, level uint8) []byte {
+	at := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = append(binary.AppendUvarint(dst, uint64(n)<<1), level)
+	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+	return dst
+}
