@@ -105,7 +105,10 @@ type Options struct {
 }
 
 // Engine builds views. Safe for concurrent use.
-type Engine struct{ opt Options }
+type Engine struct {
+	opt   Options
+	texts textState
+}
 
 // NewEngine returns an Engine.
 func NewEngine(opt Options) *Engine { return &Engine{opt: opt} }

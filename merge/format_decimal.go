@@ -1,0 +1,91 @@
+package merge
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// maxDecimalDigits is the widest decimal of Iceberg.
+const maxDecimalDigits = 38
+
+// appendDecimal writes v/10^scale with all of its scale.
+func appendDecimal(dst []byte, v int64, scale int) []byte {
+	neg := v < 0
+	lo := uint64(v)
+	if neg {
+		lo = -lo
+	}
+	return appendDecimal128(dst, neg, 0, lo, scale)
+}
+
+// appendDecimalBytes writes a big-endian two's complement number, of any width
+// that holds no more than 128 significant bits.
+func appendDecimalBytes(dst, b []byte, scale int) ([]byte, error) {
+	if len(b) == 0 {
+		return dst, fmt.Errorf("decimal of no bytes: %w", ErrCorrupt)
+	}
+	neg := b[0]&0x80 != 0
+	fill := byte(0)
+	if neg {
+		fill = 0xff
+	}
+	for len(b) > 16 {
+		if b[0] != fill || (b[1]^fill)&0x80 != 0 {
+			return dst, fmt.Errorf("decimal of more than 128 bits: %w", ErrCorrupt)
+		}
+		b = b[1:]
+	}
+	var hi, lo uint64
+	if neg {
+		hi, lo = ^uint64(0), ^uint64(0)
+	}
+	for _, c := range b {
+		hi = hi<<8 | lo>>56
+		lo = lo<<8 | uint64(c)
+	}
+	if neg {
+		var carry uint64
+		lo, carry = bits.Add64(^lo, 1, 0)
+		hi = ^hi + carry
+	}
+	return appendDecimal128(dst, neg, hi, lo, scale), nil
+}
+
+// appendDecimal128 writes the magnitude hi:lo, scaled. Digits are made from the
+// right into a buffer that holds 39 digits, a point and a sign.
+func appendDecimal128(dst []byte, neg bool, hi, lo uint64, scale int) []byte {
+	var buf [64]byte
+	at := len(buf)
+	const chunk = 1e19 // the largest power of ten in 64 bits
+	n := 0             // digits written
+	emit := func(v uint64, least int) {
+		for i := 0; v > 0 || i < least; i++ {
+			if n == scale && scale > 0 {
+				at--
+				buf[at] = '.'
+			}
+			at--
+			buf[at] = byte('0' + v%10)
+			v /= 10
+			n++
+		}
+	}
+	for hi > 0 {
+		var rem uint64
+		q := hi / chunk
+		lo, rem = bits.Div64(hi%chunk, lo, chunk)
+		hi = q
+		emit(rem, 19)
+	}
+	emit(lo, 0)
+	if n <= scale {
+		emit(0, scale+1-n)
+	} else if n == 0 {
+		emit(0, 1)
+	}
+	if neg {
+		at--
+		buf[at] = '-'
+	}
+	return append(dst, buf[at:]...)
+}

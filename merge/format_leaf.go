@@ -1,0 +1,345 @@
+package merge
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/icefs/icefs/internal/pqfile"
+)
+
+// csvForm is how CSV fields are written; a nil *csvForm means JSON values.
+type csvForm struct {
+	delim byte
+	null  []byte // text of NULL; empty = empty unquoted field
+	// quoteAll says that the delimiter can stand in numbers or times, so that
+	// their fields are checked too.
+	quoteAll bool
+}
+
+// leafText turns the values of one leaf into texts, one batch after another.
+// Text k of a batch belongs to value k of its vector; a dictionary's texts are
+// made once, a constant's once a batch. A value's text begins with text[:null],
+// the text of NULL, so that texts and NULLs share one buffer.
+type leafText struct {
+	form scalar
+	csv  *csvForm // nil: JSON
+	null []byte
+
+	values *pqfile.Values // of the batch
+	text   []byte
+	off    []uint32 // text i is text[off[i]:off[i+1]]
+	index  []uint32 // dictionary-coded: value k has text index[k]
+	repeat bool     // every value has text 0
+
+	own    textBuffer
+	dict   *pqfile.Values // whose texts dictionary holds
+	dictT  textBuffer
+	dictAt struct {
+		text []byte
+		off  []uint32
+	}
+}
+
+// textBuffer is the memory that texts are written to, reused by each batch.
+type textBuffer struct {
+	text []byte
+	off  []uint32
+}
+
+// reset empties the buffer but for the text of NULL.
+func (b *textBuffer) reset(null []byte) {
+	b.text = append(b.text[:0], null...)
+	b.off = append(b.off[:0], uint32(len(null)))
+}
+
+// newLeafText returns the formatter of a leaf.
+func newLeafText(n *pqfile.Node, csv *csvForm) (*leafText, error) {
+	form, err := scalarOf(n)
+	if err != nil {
+		return nil, err
+	}
+	l := &leafText{form: form, csv: csv, null: []byte("null")}
+	if csv != nil {
+		l.null = csv.null
+	}
+	return l, nil
+}
+
+// load makes the texts of a batch's values. They are valid until the next load
+// and no longer than the vector.
+func (l *leafText) load(v *pqfile.Vector) error {
+	l.values, l.repeat, l.index = &v.Values, v.Repeat, v.Values.Index
+	if v.Repeat && v.Values.N > 1 {
+		return fmt.Errorf("constant of %d values: %w", v.Values.N, ErrCorrupt)
+	}
+	var err error
+	if v.Values.Dict == nil {
+		l.index = nil
+		l.text, l.off, err = l.texts(&l.own, &v.Values)
+		return err
+	}
+	if l.dict != v.Values.Dict {
+		l.dictAt.text, l.dictAt.off, err = l.texts(&l.dictT, v.Values.Dict)
+		if err != nil {
+			return err
+		}
+		l.dict = v.Values.Dict
+	}
+	l.text, l.off = l.dictAt.text, l.dictAt.off
+	return nil
+}
+
+// at returns which text value k of the batch has.
+func (l *leafText) at(k int) int {
+	if l.repeat {
+		k = 0
+	}
+	if l.index != nil {
+		return int(l.index[k])
+	}
+	return k
+}
+
+// count is the number of values of the batch; without bound for a constant.
+func (l *leafText) count() int {
+	if l.repeat && l.values.N == 1 {
+		return math.MaxInt
+	}
+	return l.values.N
+}
+
+// texts formats v into b, or returns v's own bytes where they are the texts.
+func (l *leafText) texts(b *textBuffer, v *pqfile.Values) ([]byte, []uint32, error) {
+	if l.form.kind == scalarString && v.Type == pqfile.ByteArray && v.N > 0 && l.borrows(v) {
+		return v.Data, v.Offsets[:v.N+1], nil
+	}
+	b.reset(l.null)
+	if v.N == 0 {
+		return b.text, b.off, nil
+	}
+	if err := l.appendTexts(b, v); err != nil {
+		return nil, nil, err
+	}
+	if uint64(len(b.text)) > math.MaxUint32 {
+		return nil, nil, fmt.Errorf("more than 4 GiB of text in one batch: %w", ErrUnsupported)
+	}
+	if l.csv != nil && l.csv.quoteAll && l.form.kind != scalarString {
+		l.requote(b)
+	}
+	return b.text, b.off, nil
+}
+
+// borrows reports whether strings are CSV fields as they are: none is empty or
+// has a special byte, and NULL has no text of its own.
+func (l *leafText) borrows(v *pqfile.Values) bool {
+	if l.csv == nil || len(l.csv.null) > 0 {
+		return false
+	}
+	for i := range v.N {
+		if v.Offsets[i] == v.Offsets[i+1] {
+			return false
+		}
+	}
+	return !csvSpecial(v.Data[v.Offsets[0]:v.Offsets[v.N]], l.csv.delim)
+}
+
+// requote rewrites the texts of b as CSV fields, quoted where they have to be.
+func (l *leafText) requote(b *textBuffer) {
+	var q textBuffer
+	q.reset(l.null)
+	for i := range len(b.off) - 1 {
+		q.text = appendCSV(q.text, b.text[b.off[i]:b.off[i+1]], l.csv)
+		q.off = append(q.off, uint32(len(q.text)))
+	}
+	*b = q
+}
+
+// appendTexts appends the texts of all values, one loop a kind.
+func (l *leafText) appendTexts(b *textBuffer, v *pqfile.Values) error {
+	if want := l.form.types(); want&(1<<v.Type) == 0 {
+		return fmt.Errorf("physical type %d: %w", v.Type, ErrUnsupported)
+	}
+	t, off := b.text, b.off
+	switch l.form.kind {
+	case scalarBool:
+		for _, c := range v.Bools[:v.N] {
+			t = strconv.AppendBool(t, c != 0)
+			off = append(off, uint32(len(t)))
+		}
+	case scalarInt32:
+		for i := range v.N {
+			t = strconv.AppendInt(t, int64(int32(le32(v.Fixed, i))), 10)
+			off = append(off, uint32(len(t)))
+		}
+	case scalarInt64:
+		for i := range v.N {
+			t = strconv.AppendInt(t, int64(le64(v.Fixed, i)), 10)
+			off = append(off, uint32(len(t)))
+		}
+	case scalarFloat, scalarDouble:
+		t, off = l.appendFloats(t, off, v)
+	case scalarDate, scalarTime, scalarTimestamp:
+		t, off = l.appendTimes(t, off, v)
+	case scalarString:
+		t, off = l.appendStrings(t, off, v)
+	case scalarUUID, scalarHex:
+		t, off = l.appendBytes(t, off, v)
+	case scalarDecimal:
+		var err error
+		if t, off, err = l.appendDecimals(t, off, v); err != nil {
+			return err
+		}
+	case scalarUnknown:
+		return fmt.Errorf("a value of type unknown: %w", ErrCorrupt)
+	}
+	b.text, b.off = t, off
+	return nil
+}
+
+// types returns the physical types of a text form, as a set of bits.
+func (s scalar) types() int {
+	switch s.kind {
+	case scalarBool:
+		return 1 << pqfile.Boolean
+	case scalarInt32, scalarDate, scalarUnknown:
+		return 1 << pqfile.Int32
+	case scalarInt64, scalarTimestamp:
+		return 1 << pqfile.Int64
+	case scalarTime:
+		return 1<<pqfile.Int32 | 1<<pqfile.Int64
+	case scalarFloat:
+		return 1 << pqfile.Float
+	case scalarDouble:
+		return 1 << pqfile.Double
+	case scalarString:
+		return 1 << pqfile.ByteArray
+	case scalarUUID:
+		return 1 << pqfile.FixedLenByteArray
+	case scalarHex:
+		return 1<<pqfile.ByteArray | 1<<pqfile.FixedLenByteArray
+	}
+	return 1<<pqfile.Int32 | 1<<pqfile.Int64 | 1<<pqfile.ByteArray | 1<<pqfile.FixedLenByteArray
+}
+
+// appendFloats appends floats; JSON quotes the words among them.
+func (l *leafText) appendFloats(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
+	add := appendJSONDouble
+	if l.csv != nil {
+		add = appendDouble
+	}
+	if l.form.kind == scalarFloat {
+		for i := range v.N {
+			t = add(t, float64(math.Float32frombits(le32(v.Fixed, i))), 32)
+			off = append(off, uint32(len(t)))
+		}
+		return t, off
+	}
+	for i := range v.N {
+		t = add(t, math.Float64frombits(le64(v.Fixed, i)), 64)
+		off = append(off, uint32(len(t)))
+	}
+	return t, off
+}
+
+// appendTimes appends dates, times and timestamps; JSON quotes them. The date
+// of a run of timestamps of one day is made once.
+func (l *leafText) appendTimes(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
+	day, dateText := int64(math.MinInt64), make([]byte, 0, 16)
+	perDay := 86400 * l.form.units
+	for i := range v.N {
+		var x int64
+		if v.Type == pqfile.Int32 {
+			x = int64(int32(le32(v.Fixed, i)))
+		} else {
+			x = int64(le64(v.Fixed, i))
+		}
+		if l.csv == nil {
+			t = append(t, '"')
+		}
+		switch l.form.kind {
+		case scalarDate:
+			t = appendDate(t, x)
+		case scalarTime:
+			t = appendClock(t, x, l.form.units)
+		default:
+			if d := floorDiv(x, perDay); d != day {
+				day = d
+				dateText = append(appendDate(dateText[:0], d), ' ')
+			}
+			t = appendClock(append(t, dateText...), x-day*perDay, l.form.units)
+			if l.form.utc {
+				t = append(t, 'Z')
+			}
+		}
+		if l.csv == nil {
+			t = append(t, '"')
+		}
+		off = append(off, uint32(len(t)))
+	}
+	return t, off
+}
+
+// appendStrings appends strings as CSV fields or JSON strings.
+func (l *leafText) appendStrings(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
+	if l.csv != nil {
+		for i := range v.N {
+			t = appendCSV(t, v.Data[v.Offsets[i]:v.Offsets[i+1]], l.csv)
+			off = append(off, uint32(len(t)))
+		}
+		return t, off
+	}
+	for i := range v.N {
+		t = appendJSONString(t, v.Data[v.Offsets[i]:v.Offsets[i+1]])
+		off = append(off, uint32(len(t)))
+	}
+	return t, off
+}
+
+// appendBytes appends uuids and hex; JSON quotes them, CSV quotes empty ones.
+func (l *leafText) appendBytes(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
+	for i := range v.N {
+		var b []byte
+		if v.Type == pqfile.ByteArray {
+			b = v.Data[v.Offsets[i]:v.Offsets[i+1]]
+		} else {
+			b = v.Fixed[i*v.Width : (i+1)*v.Width]
+		}
+		quoted := l.csv == nil || len(b) == 0
+		if quoted {
+			t = append(t, '"')
+		}
+		if l.form.kind == scalarUUID && len(b) == 16 {
+			t = appendUUID(t, b)
+		} else {
+			t = appendHex(t, b)
+		}
+		if quoted {
+			t = append(t, '"')
+		}
+		off = append(off, uint32(len(t)))
+	}
+	return t, off
+}
+
+// appendDecimals appends decimals of any physical form.
+func (l *leafText) appendDecimals(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32, error) {
+	var err error
+	for i := range v.N {
+		switch v.Type {
+		case pqfile.Int32:
+			t = appendDecimal(t, int64(int32(le32(v.Fixed, i))), l.form.scale)
+		case pqfile.Int64:
+			t = appendDecimal(t, int64(le64(v.Fixed, i)), l.form.scale)
+		case pqfile.ByteArray:
+			t, err = appendDecimalBytes(t, v.Data[v.Offsets[i]:v.Offsets[i+1]], l.form.scale)
+		default:
+			t, err = appendDecimalBytes(t, v.Fixed[i*v.Width:(i+1)*v.Width], l.form.scale)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		off = append(off, uint32(len(t)))
+	}
+	return t, off, nil
+}

@@ -1,0 +1,320 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/icefs/icefs/internal/source"
+)
+
+// A handle keeps its last heldBlocks blocks, and asks for readAhead blocks after
+// the one that a sequential reader is in.
+const (
+	heldBlocks = 3
+	readAhead  = 2
+)
+
+// textHandle is one reader of a text view. It owns what it reads: the blocks it
+// was in last, and cursors that stand where a block ended, so that reading on
+// decodes nothing twice, whatever the cache keeps. Blocks are made on the
+// handle's own context: a reader that gives up stops no other one.
+type textHandle struct {
+	view   *textView
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	blocks  []*textBlock // read last at the end; those being made included
+	cursors []heldCursor // idle
+	input   *textInput   // of the file opened last
+	file    int          // its index
+	last    blockID      // asked for last
+	reads   bool         // last is set
+}
+
+// textBlock is a block, or one being made.
+type textBlock struct {
+	id    blockID
+	after *textBlock    // the block before it, if that is being made
+	done  chan struct{} // closed when data or err is set
+	data  []byte
+	err   error
+}
+
+// heldCursor is an idle cursor of a unit.
+type heldCursor struct {
+	unit int
+	*textCursor
+}
+
+var _ Handle = (*textHandle)(nil)
+
+// Open implements Opener.
+func (v *textView) Open() Handle {
+	h := &textHandle{view: v}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// Close implements Handle. Blocks being made are abandoned.
+func (h *textHandle) Close() error {
+	h.cancel()
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.view.engine.texts.forget(h)
+	h.drop()
+	return nil
+}
+
+// drop gives up everything that is not being made.
+func (h *textHandle) drop() {
+	h.mu.Lock()
+	cursors := h.cursors
+	h.cursors, h.input = nil, nil
+	h.blocks = slices.DeleteFunc(h.blocks, (*textBlock).finished)
+	h.mu.Unlock()
+	for _, c := range cursors {
+		c.close()
+	}
+}
+
+// ReadAt implements Handle.
+func (h *textHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("internal error: read at offset %d", off)
+	}
+	l, err := h.view.measured(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	if head := l.setup.form.head; off < int64(len(head)) {
+		n = copy(p, head[off:])
+	}
+	size := l.size()
+	for n < len(p) && off+int64(n) < size {
+		at := off + int64(n)
+		id, start := l.find(at)
+		data, err := h.block(ctx, l, id)
+		if err != nil {
+			return n, err
+		}
+		n += copy(p[n:], data[at-start:])
+	}
+	h.view.engine.texts.use(h, h.bytes())
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// block returns a block's bytes, and has the next ones made if the reader is
+// sequential.
+func (h *textHandle) block(ctx context.Context, l *textLayout, id blockID) ([]byte, error) {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil, fmt.Errorf("internal error: read of a closed handle")
+	}
+	b := h.want(l, id)
+	next, more := l.next(h.last)
+	sequential := h.reads && more && (id == next || id == h.last)
+	h.last, h.reads = id, true
+	ahead := b
+	for range readAhead {
+		if next, more = l.next(ahead.id); !sequential || !more {
+			break
+		}
+		ahead = h.want(l, next)
+	}
+	h.trim()
+	h.mu.Unlock()
+	select {
+	case <-b.done:
+		return b.data, b.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// want returns the block, and starts making it if the handle does not have it.
+// The caller holds mu.
+func (h *textHandle) want(l *textLayout, id blockID) *textBlock {
+	for i, b := range h.blocks {
+		if b.id == id {
+			h.blocks = append(slices.Delete(h.blocks, i, i+1), b)
+			return b
+		}
+	}
+	b := &textBlock{id: id, done: make(chan struct{})}
+	for _, o := range h.blocks {
+		if o.id.unit == id.unit && o.id.block+1 == id.block && !o.finished() {
+			b.after = o
+		}
+	}
+	h.blocks = append(h.blocks, b)
+	go h.make(l, b)
+	return b
+}
+
+// trim forgets the blocks read longest ago. The caller holds mu.
+func (h *textHandle) trim() {
+	for i := 0; i < len(h.blocks) && len(h.blocks) > heldBlocks+readAhead; {
+		if h.blocks[i].finished() {
+			h.blocks = slices.Delete(h.blocks, i, i+1)
+		} else {
+			i++
+		}
+	}
+}
+
+// finished reports whether a block has been made.
+func (b *textBlock) finished() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// make makes a block, after the one before it, whose cursor it goes on with.
+func (h *textHandle) make(l *textLayout, b *textBlock) {
+	if b.after != nil {
+		<-b.after.done
+		b.after = nil
+	}
+	err := protect(func() error {
+		u := &l.units[b.id.unit]
+		key := "text|block|" + u.key + strconv.Itoa(b.id.block)
+		data, err := h.view.engine.cached(h.ctx, key, func(ctx context.Context) (any, int64, error) {
+			data, err := h.format(ctx, l, b.id)
+			return data, int64(len(data)), err
+		})
+		if err == nil {
+			b.data = data.([]byte)
+		}
+		return err
+	})
+	h.mu.Lock()
+	b.err = err
+	close(b.done)
+	if err != nil { // the next reader tries again
+		h.blocks = slices.DeleteFunc(h.blocks, func(o *textBlock) bool { return o == b })
+	}
+	h.mu.Unlock()
+}
+
+// format formats a block.
+func (h *textHandle) format(ctx context.Context, l *textLayout, id blockID) ([]byte, error) {
+	u := &l.units[id.unit]
+	from, to := u.measure.marks[id.block], u.measure.end(id.block, u.rows)
+	c, err := h.take(ctx, l, id.unit, from.row)
+	if err != nil {
+		return nil, err
+	}
+	c.row = from.row
+	data, err := c.appendTo(ctx, make([]byte, 0, to.offset-from.offset), to.row)
+	if err == nil && int64(len(data)) != to.offset-from.offset {
+		err = fmt.Errorf("%s: %w: row group %d: a block has %d bytes, measured %d", c.in.file.Path, ErrCorrupt, u.group, len(data), to.offset-from.offset)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	h.park(id.unit, c, id.block+1 < u.measure.blocks())
+	return data, nil
+}
+
+// take returns a cursor of a unit that has not passed row: the nearest idle
+// one, else a new one.
+func (h *textHandle) take(ctx context.Context, l *textLayout, unit int, row int64) (*textCursor, error) {
+	h.mu.Lock()
+	best := -1
+	for i, c := range h.cursors {
+		if c.unit == unit && c.row <= row && (best < 0 || c.row > h.cursors[best].row) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		c := h.cursors[best].textCursor
+		h.cursors = slices.Delete(h.cursors, best, best+1)
+		h.mu.Unlock()
+		return c, nil
+	}
+	in, u := h.input, &l.units[unit]
+	if h.file != u.file {
+		in = nil
+	}
+	h.mu.Unlock()
+	if in == nil {
+		var err error
+		if in, err = h.open(ctx, l, u); err != nil {
+			return nil, err
+		}
+	}
+	return in.cursor(u.group, h.view.engine.workers())
+}
+
+// open opens the data file of a unit, checks that it is the file that was
+// measured, and resolves its deletes.
+func (h *textHandle) open(ctx context.Context, l *textLayout, u *textUnit) (*textInput, error) {
+	in, err := h.view.engine.openText(ctx, h.view.scan, l.setup, u.file)
+	if err != nil {
+		return nil, err
+	}
+	if in.unitKey(u.group) != u.key {
+		return nil, fmt.Errorf("%s: %w", in.file.Path, source.ErrChanged)
+	}
+	if err := in.resolve(ctx); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.input, h.file = in, u.file
+	}
+	return in, nil
+}
+
+// park keeps a cursor for the block after the one it made, or closes it.
+func (h *textHandle) park(unit int, c *textCursor, more bool) {
+	h.mu.Lock()
+	old := c
+	if more && !h.closed {
+		h.cursors = append(h.cursors, heldCursor{unit, c})
+		old = nil
+		if len(h.cursors) > h.view.engine.workers() {
+			old = h.cursors[0].textCursor
+			h.cursors = slices.Delete(h.cursors, 0, 1)
+		}
+	}
+	h.mu.Unlock()
+	if old != nil {
+		old.close()
+	}
+}
+
+// bytes estimates the heap that the handle keeps.
+func (h *textHandle) bytes() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	total := int64(0)
+	for _, b := range h.blocks {
+		if b.finished() {
+			total += int64(len(b.data))
+		} else {
+			total += checkpointBytes
+		}
+	}
+	for _, c := range h.cursors {
+		total += c.bytes()
+	}
+	return total
+}

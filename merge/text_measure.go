@@ -1,0 +1,216 @@
+package merge
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// checkpointBytes is the distance of checkpoints, and so about the size of a
+// block: large enough that a seek into a row group and its cached block cost
+// little beside formatting, small enough for a random read.
+const checkpointBytes = 1 << 20
+
+// textMark is a checkpoint: the text of the unit's live rows from row on begins
+// at offset.
+type textMark struct{ offset, row int64 }
+
+// textMeasure is the measured text of a unit. Immutable.
+type textMeasure struct {
+	size  int64
+	live  int64
+	marks []textMark // the first is {0, 0}; none if size is 0
+}
+
+// blocks is the number of blocks that the marks cut the text into.
+func (m *textMeasure) blocks() int { return len(m.marks) }
+
+// find returns the block that byte off of the unit lies in.
+func (m *textMeasure) find(off int64) int {
+	i, found := slices.BinarySearchFunc(m.marks, off, func(mark textMark, off int64) int {
+		return int(max(-1, min(1, mark.offset-off)))
+	})
+	if found {
+		return i
+	}
+	return i - 1
+}
+
+// end returns where block k ends: offset and row.
+func (m *textMeasure) end(k int, rows int64) textMark {
+	if k+1 < len(m.marks) {
+		return m.marks[k+1]
+	}
+	return textMark{m.size, rows}
+}
+
+// measure lays the view out. Row groups are measured up to Workers at a time;
+// those of a file that are known already cost one look-up each.
+func (v *textView) measure(ctx context.Context) (*textLayout, error) {
+	set, err := v.prepare()
+	if err != nil {
+		return nil, err
+	}
+	units := make([][]textUnit, len(v.scan.Plan.Files))
+	slots := make(chan struct{}, v.engine.workers())
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(v.engine.workers())
+	for i := range units {
+		g.Go(func() error {
+			return protect(func() (err error) {
+				units[i], err = v.measureFile(ctx, set, i, slots)
+				return err
+			})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	l := &textLayout{setup: set, units: slices.Concat(units...)}
+	l.place()
+	return l, nil
+}
+
+// measureFile measures the row groups of data file i. Every measurement in
+// progress holds one of slots.
+func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, slots chan struct{}) ([]textUnit, error) {
+	in, err := v.engine.openText(ctx, v.scan, set, i)
+	if err != nil {
+		return nil, err
+	}
+	var units []textUnit
+	for g, rows := range in.groups() {
+		units = append(units, textUnit{file: i, group: g, rows: rows, key: in.unitKey(g)})
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(v.engine.workers())
+	for k := range units {
+		g.Go(func() error {
+			return protect(func() (err error) {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				units[k].measure, err = v.engine.textMeasure(ctx, in, &units[k])
+				return err
+			})
+		})
+	}
+	return units, g.Wait()
+}
+
+// textMeasure returns the measurement of a unit: cached, kept on disk, or made.
+func (e *Engine) textMeasure(ctx context.Context, in *textInput, u *textUnit) (*textMeasure, error) {
+	key := "text|measure|" + u.key
+	v, err := e.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
+		if e.opt.Persist != nil {
+			if b, ok := e.opt.Persist.Get(key); ok {
+				if m := decodeMeasure(b, u.rows); m != nil {
+					return m, m.bytes(), nil
+				}
+			}
+		}
+		in := *in // a load belongs to no caller: it resolves on its own context
+		if err := in.resolve(ctx); err != nil {
+			return nil, 0, err
+		}
+		m, err := in.measureUnit(ctx, u.group)
+		if err != nil {
+			return nil, 0, err
+		}
+		e.count(func(c *Counters) { c.GroupsMeasured.Add(1) })
+		if e.opt.Persist != nil {
+			e.opt.Persist.Put(key, m.encode())
+		}
+		return m, m.bytes(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*textMeasure), nil
+}
+
+// measureUnit formats row group g and keeps only the lengths.
+func (in *textInput) measureUnit(ctx context.Context, g int) (*textMeasure, error) {
+	c, err := in.cursor(g, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	m := &textMeasure{}
+	at, last := int64(0), int64(-checkpointBytes) // a mark at the first row
+	for {
+		more, err := c.fill(ctx, c.rows)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			m.size = at
+			return m, nil
+		}
+		for _, live := range c.live {
+			for i, n := range c.batch.lengths[live.Start:live.End] {
+				if at-last >= checkpointBytes {
+					m.marks = append(m.marks, textMark{at, c.base + live.Start + int64(i)})
+					last = at
+				}
+				at += int64(n)
+			}
+			m.live += live.End - live.Start
+		}
+	}
+}
+
+// bytes estimates the heap kept.
+func (m *textMeasure) bytes() int64 { return int64(64 + 16*len(m.marks)) }
+
+// encode returns m for the persistent store: varints of size, live rows, number
+// of marks, and the marks' differences.
+func (m *textMeasure) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(m.size))
+	b = binary.AppendUvarint(b, uint64(m.live))
+	b = binary.AppendUvarint(b, uint64(len(m.marks)))
+	was := textMark{}
+	for _, mark := range m.marks {
+		b = binary.AppendUvarint(b, uint64(mark.offset-was.offset))
+		b = binary.AppendUvarint(b, uint64(mark.row-was.row))
+		was = mark
+	}
+	return b
+}
+
+// decodeMeasure reads what encode wrote for a unit of so many rows, or returns
+// nil if it cannot be that.
+func decodeMeasure(b []byte, rows int64) *textMeasure {
+	bad := false
+	next := func() int64 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 || v > 1<<62 {
+			bad = true
+			return 0
+		}
+		b = b[n:]
+		return int64(v)
+	}
+	m := &textMeasure{size: next(), live: next()}
+	n := next()
+	if bad || n > int64(len(b)) {
+		return nil
+	}
+	mark := textMark{}
+	for i := range n {
+		offset, row := next(), next()
+		if bad || i > 0 && (offset == 0 || row == 0) || i == 0 && offset != 0 {
+			return nil
+		}
+		mark = textMark{mark.offset + offset, mark.row + row}
+		if mark.offset < 0 || mark.offset >= m.size || mark.row < 0 || mark.row >= rows {
+			return nil
+		}
+		m.marks = append(m.marks, mark)
+	}
+	if bad || len(b) > 0 || m.live > rows || (n == 0) != (m.size == 0) {
+		return nil
+	}
+	return m
+}
