@@ -22,10 +22,11 @@ const (
 	rawChunk chunkKind = iota
 	synthesizedChunk
 	rewrittenChunk
+	releveledChunk // stored values, with levels put in front of every page
 )
 
 func (k chunkKind) String() string {
-	return [...]string{"raw", "synthesized", "rewritten"}[k]
+	return [...]string{"raw", "synthesized", "rewritten", "raw with levels"}[k]
 }
 
 // chunk is a column chunk of the view.
@@ -34,9 +35,11 @@ type chunk struct {
 	reason string // why it is not raw
 	stored *pqfile.Chunk
 	codec  pqfile.Codec
-	// rewrite is set for rewritten chunks, data for synthesized ones.
-	rewrite *rewrite
-	data    []byte
+	// runs are set for rewritten chunks, data for synthesized ones, pages for
+	// releveled ones.
+	runs  []*rewrite
+	data  []byte
+	pages []segment
 	// What the footer says, once the chunk is planned.
 	offset       int64
 	size         int64
@@ -70,10 +73,17 @@ func (e *Engine) classify(sources []groupSource, leaf *pqfile.Node) (chunk, erro
 		return chunk{}, fmt.Errorf("%w: %s: column %q is compressed with LZO", ErrUnsupported, s.in.file.Path, leaf.Name)
 	}
 	if reason := e.whyNotRaw(s, col, stored); reason != "" {
-		return chunk{kind: rewrittenChunk, reason: reason, stored: stored}, nil
+		kind := rewrittenChunk
+		if reason == storedRequired {
+			kind = releveledChunk
+		}
+		return chunk{kind: kind, reason: reason, stored: stored}, nil
 	}
 	return chunk{kind: rawChunk, stored: stored}, nil
 }
+
+// storedRequired is the reason that leads to a releveled chunk.
+const storedRequired = "stored as required"
 
 // whyNotRaw tells what keeps a stored chunk from being served as it is.
 func (e *Engine) whyNotRaw(s groupSource, col *pqfile.Column, stored *pqfile.Chunk) string {
@@ -82,16 +92,16 @@ func (e *Engine) whyNotRaw(s groupSource, col *pqfile.Column, stored *pqfile.Chu
 		return fmt.Sprintf("%d of %d rows deleted", s.rows-s.live, s.rows)
 	case col.Convert.Kind != pqfile.ConvertNone:
 		return "stored in another physical form"
-	case col.AddsOptional:
-		return "stored as required"
-	case !col.SameLevels:
-		return "stored with other levels"
 	case stored.Meta.Codec == pqfile.LZ4:
 		return "codec LZ4 with Hadoop framing"
 	case !stored.TrustedWriter:
 		return "writer needs special decoding"
 	case e.opt.NoSplice:
 		return "splicing is off"
+	case col.AddsOptional && col.Leaf.MaxDef == 1:
+		return storedRequired
+	case !col.SameLevels:
+		return "stored with other levels"
 	}
 	return ""
 }
@@ -121,7 +131,7 @@ func columnCodec(groups []group, leaf int) (codec pqfile.Codec, ok bool) {
 	codec, raw, seen := pqfile.Uncompressed, false, false
 	for g := range groups {
 		c := &groups[g].chunks[leaf]
-		if c.kind == rawChunk {
+		if c.kind == rawChunk || c.kind == releveledChunk {
 			if raw && c.stored.Meta.Codec != codec {
 				return 0, false
 			}

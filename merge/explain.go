@@ -29,16 +29,11 @@ func (v *parquetView) Explain(ctx context.Context, w io.Writer) error {
 		for j := range g.chunks {
 			c := &g.chunks[j]
 			fmt.Fprintf(b, "  %s: %s, %d bytes at %d", strings.Join(l.footer.view.Leaves[j].Path, "."), c.kind, c.size, c.offset)
-			if c.rewrite != nil {
-				how := "reserved"
-				if c.rewrite.measured {
-					how = "measured"
-				}
-				form := "plain"
-				if c.rewrite.form.dict {
-					form = fmt.Sprintf("dictionary of %d", c.rewrite.form.dictN)
-				}
-				fmt.Fprintf(b, " %s, %s", how, form)
+			if len(c.runs) > 0 {
+				fmt.Fprint(b, " ", c.runs[0].how())
+			}
+			if len(c.runs) > 1 {
+				fmt.Fprintf(b, ", %d runs", len(c.runs))
 			}
 			if c.reason != "" {
 				fmt.Fprintf(b, " (%s)", c.reason)

@@ -105,7 +105,8 @@ type builtPage struct {
 
 // pageWriter encodes runs of rows into pages. Not safe for concurrent use.
 type pageWriter struct {
-	form pageForm
+	form     pageForm
+	headless bool // the dictionary page is not part of it
 
 	// The page in the making.
 	rows, entries int
@@ -216,7 +217,11 @@ func appendBits(dst []byte, v []uint8) []byte {
 // slack in their headers so that it has size bytes; -1 = without slack.
 func (w *pageWriter) assemble(size int64) ([]byte, error) {
 	f := &w.form
-	used := f.dictionaryLength()
+	head := f.dict && !w.headless
+	used := int64(0)
+	if head {
+		used = f.dictionaryLength()
+	}
 	for i := range w.pages {
 		p := &w.pages[i]
 		used += int64(len(p.header.Append(w.body[:0]))) + int64(p.to-p.from)
@@ -230,7 +235,7 @@ func (w *pageWriter) assemble(size int64) ([]byte, error) {
 			ErrCorrupt, f.leaf.Name, used, size, len(w.pages))
 	}
 	out := make([]byte, 0, used+slack)
-	if f.dict {
+	if head {
 		h := f.dictionaryHeader()
 		out = appendStored(h.Append(out), f.codec, w.filledDictionary())
 	}

@@ -5,13 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/snapshot"
 )
 
@@ -215,14 +216,23 @@ func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile
 		return c.planRaw(ctx)
 	case synthesizedChunk:
 		return c.synthesize(ctx, g, leaf)
+	case releveledChunk:
+		if err := e.planReleveled(ctx, c); !errors.Is(err, errNotFlat) {
+			return err
+		}
+		c.kind = rewrittenChunk
 	}
-	r := &rewrite{engine: e, sources: g.sources, form: pageForm{leaf: leaf, codec: c.codec}, reason: c.reason}
-	if err := r.plan(ctx); err != nil {
+	r := &rewrite{engine: e, sources: g.sources, form: pageForm{leaf: leaf, codec: c.codec}}
+	runs, err := r.plan(ctx)
+	if err != nil {
 		return err
 	}
-	r.identity = r.key()
-	c.rewrite = r
-	c.size, c.uncompressed, c.values = r.length, r.length, r.values
+	c.runs = runs
+	for _, run := range runs {
+		c.size += run.length
+		c.values += run.values
+	}
+	c.uncompressed = c.size
 	c.dictionary, c.encodings = r.form.dictionaryLength(), r.form.encodings()
 	return nil
 }
@@ -249,6 +259,28 @@ func (c *chunk) planRaw(ctx context.Context) error {
 		c.dictionary = int64(d.HeaderLen + d.CompressedSize)
 	}
 	return nil
+}
+
+// planReleveled reads the chunk's page headers.
+func (e *Engine) planReleveled(ctx context.Context, c *chunk) error {
+	out, err := relevel(ctx, c.stored, func(from, n int64) *rawSegment { return e.raw(c.stored.File.Object, from, n) })
+	if err != nil {
+		return err
+	}
+	c.codec = c.stored.Meta.Codec
+	c.pages, c.size, c.uncompressed = out.segments, out.size, c.stored.Meta.TotalUncompressedSize+out.size-c.stored.Length
+	c.values, c.dictionary = c.stored.Meta.NumValues, out.dictionary
+	c.encodings = servedEncodings(append([]pqfile.Encoding{pqfile.RLE}, c.stored.Meta.Encodings...))
+	return nil
+}
+
+// raw returns a segment of a data file.
+func (e *Engine) raw(object source.Object, from, n int64) *rawSegment {
+	s := &rawSegment{object: object, from: from, n: n}
+	if e.opt.Counters != nil {
+		s.served = &e.opt.Counters.RawBytes
+	}
+	return s
 }
 
 func usesDictionary(encodings []pqfile.Encoding) bool {
@@ -287,10 +319,6 @@ func servedEncodings(encodings []pqfile.Encoding) []pqfile.Encoding {
 func (e *Engine) arrange(groups []group) *layout {
 	l := &layout{}
 	l.add(&memorySegment{data: []byte(magic), what: "magic"})
-	var served *atomic.Int64
-	if e.opt.Counters != nil {
-		served = &e.opt.Counters.RawBytes
-	}
 	for i := range groups {
 		g := &groups[i]
 		g.offset = l.length
@@ -298,11 +326,20 @@ func (e *Engine) arrange(groups []group) *layout {
 			c := &g.chunks[j]
 			switch c.kind {
 			case rawChunk:
-				c.offset = l.add(&rawSegment{object: c.stored.File.Object, from: c.stored.Start, n: c.stored.Length, served: served})
+				c.offset = l.add(e.raw(c.stored.File.Object, c.stored.Start, c.stored.Length))
+			case releveledChunk:
+				c.offset = l.length
+				for _, s := range c.pages {
+					l.add(s)
+				}
+				l.heap += 192 * int64(len(c.pages))
 			case synthesizedChunk:
 				c.offset = l.add(&memorySegment{data: c.data, what: "synthesized"})
 			default:
-				c.offset = l.add(c.rewrite)
+				c.offset = l.length
+				for _, run := range c.runs {
+					l.add(run)
+				}
 			}
 		}
 		g.bytes = l.length - g.offset

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"reflect"
-	"sync/atomic"
 
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
@@ -36,11 +35,7 @@ func (v *parquetView) OpenFile(ctx context.Context) (*os.File, error) {
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
 	l := &layout{heap: in.pq.FootprintBytes(), whole: in.pq.Object}
-	var served *atomic.Int64
-	if e.opt.Counters != nil {
-		served = &e.opt.Counters.RawBytes
-	}
-	l.add(&rawSegment{object: in.pq.Object, n: in.pq.Object.Size(), served: served})
+	l.add(e.raw(in.pq.Object, 0, in.pq.Object.Size()))
 	return l
 }
 

@@ -36,13 +36,33 @@ type bound struct {
 	dictBytes int64
 }
 
-// plan fixes the encoding and the length of a rewritten chunk.
-func (r *rewrite) plan(ctx context.Context) error {
-	live, rows := int64(0), int64(0)
-	for _, s := range r.sources {
-		live += s.live
-		rows += s.rows
+// runBytes is how long a chunk gets before it is made in runs of its own: a
+// reader's memory stays small, and a page deep inside costs no whole chunk.
+const runBytes = 64 << 20
+
+// plan fixes the encoding and the length of a rewritten chunk, and divides it
+// into the runs that are made one by one.
+func (r *rewrite) plan(ctx context.Context) ([]*rewrite, error) {
+	estimate, err := r.choose(ctx)
+	if err != nil {
+		return nil, err
 	}
+	runs := []*rewrite{r}
+	if estimate > runBytes && len(r.sources) == 1 {
+		runs = r.split(estimate/runBytes + 1)
+	}
+	for _, run := range runs {
+		if err := run.fix(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// choose decides the encoding, how pages are cut, and whether the chunk has to
+// be measured. It returns about how long the chunk will be.
+func (r *rewrite) choose(ctx context.Context) (int64, error) {
+	live, rows := r.rows()
 	f := &r.form
 	f.rows, f.bytes = pageRows, math.MaxInt
 	w := int64(valueWidth(f.leaf))
@@ -50,60 +70,125 @@ func (r *rewrite) plan(ctx context.Context) error {
 		f.rows = int(max(min(pageRows, pageBytes/w), 1))
 	}
 	if f.leaf.MaxRep > 0 {
-		f.bytes = reservedPage
-		return r.measure(ctx)
+		return r.toMeasure(), nil
 	}
-	r.values = live
 	total, err := r.bound(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	plain := r.plainLength(live, total.plain)
+	r.plainBytes = total.plain
+	plain := r.plainForm(live)
 	if total.dictN > 0 && total.dictBytes <= maxDictionary {
 		d := *f
 		d.dict, d.dictN, d.dictBytes = true, total.dictN, total.dictBytes
 		d.rows = pageRows
 		if n := d.dictionaryChunk(live); plain == unknown || n <= plain {
-			r.form, r.length = d, n
-			return r.measureSparse(ctx, live, rows)
+			*f, plain = d, n
 		}
 	}
 	if plain == unknown {
-		f.bytes = reservedPage
+		return r.toMeasure(), nil
+	}
+	if f.leaf.Type == pqfile.ByteArray && plain > sparseBytes && live*sparseRatio < rows {
+		f.dict, f.dictN, f.dictBytes = false, 0, 0
+		return r.toMeasure(), nil
+	}
+	return plain, nil
+}
+
+// rows counts the visible and the physical rows of the chunk.
+func (r *rewrite) rows() (live, rows int64) {
+	for _, s := range r.sources {
+		live += s.live
+		rows += s.rows
+	}
+	return live, rows
+}
+
+// toMeasure makes the chunk one that is measured, and estimates its length.
+func (r *rewrite) toMeasure() (estimate int64) {
+	r.measured = true
+	r.form.rows, r.form.bytes = pageRows, reservedPage
+	for i := range r.sources {
+		s := &r.sources[i]
+		if src := s.in.columns[r.form.leaf.Leaf].Source; src != nil {
+			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
+			estimate += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
+			if st := m.SizeStatistics; st != nil && st.UnencodedByteArrayBytes != nil {
+				estimate += max(*st.UnencodedByteArrayBytes, 0)
+			}
+		}
+	}
+	return estimate
+}
+
+// split divides a chunk of one source by physical rows into n runs, of which
+// those without visible rows are left out.
+func (r *rewrite) split(n int64) []*rewrite {
+	s := r.sources[0]
+	step := max((s.rows+n-1)/n, 1)
+	var runs []*rewrite
+	for from := int64(0); from < s.rows; from += step {
+		part := s
+		part.first, part.rows = s.first+from, min(step, s.rows-from)
+		part.live = part.rows - s.in.deleted.CountRange(part.first, part.first+part.rows)
+		if part.live == 0 {
+			continue
+		}
+		run := *r
+		run.sources = []groupSource{part}
+		run.headless = len(runs) > 0
+		if run.form.leaf.Type == pqfile.ByteArray && !run.form.dict && !run.measured {
+			run.toMeasure() // the bound is that of the whole chunk
+		}
+		runs = append(runs, &run)
+	}
+	return runs
+}
+
+// fix sets the run's length and number of entries.
+func (r *rewrite) fix(ctx context.Context) error {
+	if r.measured {
 		return r.measure(ctx)
 	}
-	r.length = plain
-	return r.measureSparse(ctx, live, rows)
-}
-
-// measureSparse measures the chunk after all if its reserve is mostly padding.
-func (r *rewrite) measureSparse(ctx context.Context, live, rows int64) error {
+	live, _ := r.rows()
+	r.values = live
 	f := &r.form
-	if f.leaf.Type != pqfile.ByteArray || r.length <= sparseBytes || live*sparseRatio >= rows {
-		return nil
+	switch {
+	case f.dict:
+		r.length = f.dictionaryChunk(live)
+		if r.headless {
+			r.length -= f.dictionaryLength()
+		}
+	case f.leaf.Type == pqfile.ByteArray:
+		r.length = r.plainForm(live)
+	case f.leaf.Type == pqfile.Boolean:
+		pages := max((live+int64(f.rows)-1)/int64(f.rows), 1)
+		r.length = f.pagesLength(live, pages, live/8+pages) + minSlack
+	default:
+		pages := max((live+int64(f.rows)-1)/int64(f.rows), 1)
+		r.length = f.pagesLength(live, pages, live*int64(valueWidth(f.leaf))) + minSlack
 	}
-	f.dict, f.dictN, f.dictBytes = false, 0, 0
-	f.rows, f.bytes = pageRows, reservedPage
-	return r.measure(ctx)
+	r.identity = r.key()
+	return nil
 }
 
-// plainLength reserves for PLAIN pages of values of that many bytes, and sets
-// how pages are cut.
-func (r *rewrite) plainLength(live, values int64) int64 {
-	f := &r.form
+// plainForm reserves for PLAIN pages and sets how they are cut.
+func (r *rewrite) plainForm(live int64) int64 {
+	f, values := &r.form, r.plainBytes
 	if values == unknown {
 		return unknown
 	}
-	pages := max((live+int64(f.rows)-1)/int64(f.rows), 1)
-	if f.leaf.Type == pqfile.ByteArray {
-		want := values/reservedPage + 1
-		if values/live > reservedPage {
-			return unknown // a page of one row could not hide what is left
-		}
-		f.rows = int(min(pageRows, max(live/want, 1)))
-		f.bytes = longPage
-		pages = (live+int64(f.rows)-1)/int64(f.rows) + values/longPage
+	if f.leaf.Type != pqfile.ByteArray {
+		pages := max((live+int64(f.rows)-1)/int64(f.rows), 1)
+		return f.pagesLength(live, pages, values+pages) + minSlack
 	}
+	if values/live > reservedPage {
+		return unknown // a page of one row could not hide what is left
+	}
+	f.rows = int(min(pageRows, max(live/(values/reservedPage+1), 1)))
+	f.bytes = longPage
+	pages := (live+int64(f.rows)-1)/int64(f.rows) + values/longPage
 	return f.pagesLength(live, pages, values) + minSlack
 }
 
@@ -153,9 +238,6 @@ func (r *rewrite) bound(ctx context.Context) (bound, error) {
 			total.dictN += b.dictN
 			total.dictBytes += b.dictBytes
 		}
-	}
-	if r.form.leaf.Type == pqfile.Boolean {
-		total.plain += int64(len(r.sources)) + 1 + r.values/int64(r.form.rows)
 	}
 	return total, nil
 }

@@ -29,12 +29,16 @@ type rewrite struct {
 	engine  *Engine
 	sources []groupSource
 	form    pageForm
+	// headless runs are parts of a chunk after the first: they have no dictionary
+	// page.
+	headless bool
+	// plainBytes bounds the PLAIN bytes of the visible values, or is unknown.
+	plainBytes int64
 	// length is the chunk's size; measured tells that it is the pages' own, else
 	// it is a reserve that slack fills.
 	length   int64
 	measured bool
 	values   int64 // entries, NULLs included
-	reason   string
 	identity string
 	// statistics asks for exact statistics to be found as the chunk is made.
 	statistics bool
@@ -45,11 +49,19 @@ var _ segment = (*rewrite)(nil)
 func (r *rewrite) size() int64 { return r.length }
 
 func (r *rewrite) describe() string {
-	how := "reserved"
+	return fmt.Sprintf("rewritten %s (%s)", r.form.leaf.Name, r.how())
+}
+
+// how tells how the length was found and how the pages are encoded.
+func (r *rewrite) how() string {
+	found, form := "reserved", "plain"
 	if r.measured {
-		how = "measured"
+		found = "measured"
 	}
-	return fmt.Sprintf("rewritten %s (%s, %s)", r.form.leaf.Name, how, r.reason)
+	if r.form.dict {
+		form = fmt.Sprintf("dictionary of %d", r.form.dictN)
+	}
+	return found + ", " + form
 }
 
 func (r *rewrite) readAt(ctx context.Context, h *handle, p []byte, off int64) error {
@@ -111,9 +123,9 @@ func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
 
 // measure makes the chunk without slack, once, and keeps its size.
 func (r *rewrite) measure(ctx context.Context) error {
-	r.measured = true
 	r.statistics = ordered(r.form.leaf) && r.engine.opt.Statistics != StatisticsNone // it costs little now
 	key := "measure|" + r.key()
+	r.identity = r.key()
 	if length, values, ok := r.engine.loadMeasurement(key); ok {
 		r.length, r.values = length, values
 		return nil
@@ -156,10 +168,10 @@ func (r *rewrite) key() string {
 	}
 	h := sha256.New()
 	f := &r.form
-	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
-		f.leaf.Logical.Kind, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.reserved())
+	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%v|%d|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
+		f.leaf.Logical.Kind, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved())
 	for _, s := range r.sources {
-		fmt.Fprintf(h, "%s|%d|%d|", s.in.columnKey(f.leaf.Leaf), s.rowGroup, s.rows)
+		fmt.Fprintf(h, "%s|%d|%d|%d|", s.in.columnKey(f.leaf.Leaf), s.rowGroup, s.first, s.rows)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -174,7 +186,7 @@ func (r *rewrite) reserved() int64 {
 
 // make decodes and encodes the chunk; size -1 = without slack.
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
-	w := pageWriter{form: r.form}
+	w := pageWriter{form: r.form, headless: r.headless}
 	var collect *collector
 	if r.statistics {
 		collect = &collector{leaf: r.form.leaf}
@@ -231,7 +243,7 @@ func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collect
 	a := adder{w: w, collect: collect}
 	window := r.window(s)
 	var live []deletes.Range
-	at := s.first // of the reader
+	at := s.in.pq.FirstRow[s.rowGroup] // of the reader
 	for from := s.first; from < s.first+s.rows; from += window {
 		live = s.in.deleted.LiveRanges(live[:0], from, min(from+window, s.first+s.rows))
 		if len(live) == 0 {

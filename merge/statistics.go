@@ -75,7 +75,9 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 			}
 		}
 		for _, i := range col.pending {
-			s.groups[i].chunks[j].rewrite.statistics = true
+			for _, run := range s.groups[i].chunks[j].runs {
+				run.statistics = true
+			}
 		}
 	}
 	s.columns[j] = col
@@ -174,7 +176,7 @@ func (s *statistics) finish(ctx context.Context) ([][]*pqfile.Statistics, error)
 	for j := range s.columns {
 		for _, i := range s.columns[j].pending {
 			w.Go(func() error {
-				got, err := s.groups[i].chunks[j].rewrite.exact(ctx)
+				got, err := exactOf(ctx, s.groups[i].chunks[j].runs)
 				if err != nil {
 					return err
 				}
@@ -220,17 +222,21 @@ func groupStatistics(g *group, leaf *pqfile.Node) (bounds *pqfile.Statistics, ex
 			bounds = b
 			continue
 		}
-		nulls := *bounds.NullCount + *b.NullCount
-		lower, upper := bounds.MinValue, bounds.MaxValue
-		if b.MinValue != nil && (lower == nil || compareBounds(leaf, b.MinValue, lower) < 0) {
-			lower = b.MinValue
-		}
-		if b.MaxValue != nil && (upper == nil || compareBounds(leaf, b.MaxValue, upper) > 0) {
-			upper = b.MaxValue
-		}
-		bounds = exactStatistics(nulls, lower, upper)
+		bounds = mergeStatistics(leaf, bounds, b)
 	}
 	return bounds, exact
+}
+
+// mergeStatistics are those of two runs of rows together.
+func mergeStatistics(leaf *pqfile.Node, a, b *pqfile.Statistics) *pqfile.Statistics {
+	lower, upper := a.MinValue, a.MaxValue
+	if b.MinValue != nil && (lower == nil || compareBounds(leaf, b.MinValue, lower) < 0) {
+		lower = b.MinValue
+	}
+	if b.MaxValue != nil && (upper == nil || compareBounds(leaf, b.MaxValue, upper) > 0) {
+		upper = b.MaxValue
+	}
+	return exactStatistics(*a.NullCount+*b.NullCount, lower, upper)
 }
 
 // sourceStatistics are one source's, nil unless exact for its stored rows.
@@ -406,8 +412,25 @@ func signedZero(leaf *pqfile.Node, b []byte, lower bool) []byte {
 	return b
 }
 
-// exact returns the statistics of a rewritten chunk, nil if it can have none:
-// kept from before, or from making the chunk.
+// exactOf returns the statistics of a chunk's runs together, nil if it can have
+// none.
+func exactOf(ctx context.Context, runs []*rewrite) (*pqfile.Statistics, error) {
+	var all *pqfile.Statistics
+	for i, run := range runs {
+		st, err := run.exact(ctx)
+		if st == nil || err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			all = st
+		} else {
+			all = mergeStatistics(run.form.leaf, all, st)
+		}
+	}
+	return all, nil
+}
+
+// exact returns the statistics of a rewritten run, nil if it can have none: kept from before, or from making the chunk.
 func (r *rewrite) exact(ctx context.Context) (*pqfile.Statistics, error) {
 	key := "statistics|" + r.key()
 	if p := r.engine.opt.Persist; p != nil {

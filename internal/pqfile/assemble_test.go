@@ -156,6 +156,9 @@ func float(f float64) string {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return fmt.Sprintf("%q", strconv.FormatFloat(f, 'g', -1, 64))
 	}
+	if f == 0 && math.Signbit(f) {
+		return "-0.0"
+	}
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 )
 
 // Chunk is one leaf's pages in one row group.
@@ -26,10 +25,6 @@ type Chunk struct {
 	// in order; of parquet-mr before 1.2.9 Length may reach past the last page.
 	TrustedWriter bool
 }
-
-// shortChunkSlack is how much parquet-mr before 1.2.9 may have left out of a
-// chunk's size: the dictionary page's header.
-const shortChunkSlack = 100
 
 // Chunk returns the chunk of a leaf, its extent checked against the file's size.
 func (f *File) Chunk(rowGroup int, leaf *Node) (*Chunk, error) {
@@ -57,73 +52,11 @@ func (f *File) Chunk(rowGroup int, leaf *Node) (*Chunk, error) {
 		File: f, RowGroup: rowGroup, Node: leaf, Meta: m, Rows: g.NumRows,
 		TrustedWriter: f.writer.trusts(m),
 	}
-	c.Start, c.Length = f.chunkExtent(m)
+	c.Start, c.Length = f.chunkExtent(rowGroup, leaf.Leaf)
 	if c.Start < int64(len(magic)) || c.Length > f.footerStart-c.Start {
 		return fail(ErrCorrupt, "pages at %d, %d bytes long, in a file of %d", c.Start, c.Length, f.Object.Size())
 	}
 	return c, nil
-}
-
-// chunkExtent mends what writers get wrong about a chunk's place:
-//
-//	dictionary_page_offset = data_page_offset    one start
-//	dictionary_page_offset > data_page_offset    swapped: the lower is the start
-//	dictionary_page_offset zero                  absent
-//	dictionary_page_offset absent                data_page_offset, which mostly is
-//	    the dictionary's; if it is the first data page's, the chunk's end would
-//	    run into what follows by just the dictionary's length
-//	data_page_offset too small                   does not matter: pages are walked
-//	total_compressed_size too small              parquet-mr before 1.2.9: reach
-//	    into the gap behind
-func (f *File) chunkExtent(m *ColumnMetaData) (start, length int64) {
-	start, length = m.DataPageOffset, m.TotalCompressedSize
-	dictionary := m.DictionaryPageOffset
-	if dictionary != nil && *dictionary >= int64(len(magic)) {
-		if *dictionary < start || start < int64(len(magic)) {
-			start = *dictionary
-		}
-	} else if slices.Contains(m.Encodings, PlainDictionary) || slices.Contains(m.Encodings, RLEDictionary) {
-		after := f.landmarkAfter(start)
-		if over := start + length - after; over > 0 && f.landmarkAfter(start-over) == start {
-			start -= over
-		}
-	}
-	if f.writer.shortChunks() {
-		length = max(length, min(length+shortChunkSlack, f.landmarkAfter(start+length-1)-start))
-	}
-	return start, length
-}
-
-// landmarkAfter returns the first place after off at which, by the footer,
-// something else starts.
-func (f *File) landmarkAfter(off int64) int64 {
-	f.landmarksOnce.Do(func() {
-		marks := []int64{f.footerStart}
-		add := func(off *int64) {
-			if off != nil && *off >= int64(len(magic)) && *off < f.footerStart {
-				marks = append(marks, *off)
-			}
-		}
-		for i := range f.Metadata.RowGroups {
-			for j := range f.Metadata.RowGroups[i].Columns {
-				col := &f.Metadata.RowGroups[i].Columns[j]
-				add(col.OffsetIndexOffset)
-				add(col.ColumnIndexOffset)
-				if m := col.MetaData; m != nil {
-					add(&m.DataPageOffset)
-					add(m.DictionaryPageOffset)
-					add(m.BloomFilterOffset)
-				}
-			}
-		}
-		slices.Sort(marks)
-		f.landmarks = marks
-	})
-	i := sort.Search(len(f.landmarks), func(i int) bool { return f.landmarks[i] > off })
-	if i == len(f.landmarks) {
-		return f.footerStart
-	}
-	return f.landmarks[i]
 }
 
 // wrap puts the location and the column in front of an error.

@@ -82,8 +82,9 @@ func (r *ColumnReader) open(raw *RawPage) error {
 	if r.stored.MaxDef == 0 {
 		def = nil
 	}
-	if r.stored.Flat() && data.NumRows >= 0 && data.NumRows != n {
-		return r.corrupt("page of %d entries and %d rows", n, data.NumRows)
+	// Skip trusts the header's count, and that rows start with V2 pages.
+	if rep != nil && data.NumRows >= 0 && n > 0 && (rep[0] != 0 || countLevel(rep, 0) != data.NumRows) {
+		return r.corrupt("page of %d rows, the header says %d", countLevel(rep, 0), data.NumRows)
 	}
 	*p = pageCursor{data: data, rep: rep, def: def, entries: n, began: true, tail: p.tail}
 	if !r.chunk.TrustedWriter && r.col.Source != nil {

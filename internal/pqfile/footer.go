@@ -65,7 +65,9 @@ type File struct {
 	footerStart int64
 
 	landmarksOnce sync.Once
-	landmarks     []int64 // see chunkEnd
+	landmarks     []int64 // see landmarkAfter
+	startsOnce    sync.Once
+	starts        []int64 // see tileStarts; by row group, then by column
 }
 
 // Open reads and checks the footer: one or two reads from the end.
