@@ -70,6 +70,16 @@ func (e *Engine) openText(ctx context.Context, s Scan, set *textSetup, i int) (*
 			return nil, err
 		}
 		in.source = &parquetRows{file: pq, columns: projection.Columns}
+	case snapshot.Avro:
+		file, err := e.openAvro(ctx, obj)
+		if err != nil {
+			return nil, err
+		}
+		projection, err := file.Project(target)
+		if err != nil {
+			return nil, err
+		}
+		in.source = &avroRows{file, projection}
 	default:
 		return nil, fmt.Errorf("%s is a data file in format %s: %w", f.Path, f.Format, ErrUnsupported)
 	}
