@@ -257,6 +257,7 @@ func TestManifestsRefused(t *testing.T) {
 		{"partition field without id", partitioned(fieldWithoutID, record{"p": "x"}), ErrCorrupt, "partition without field 1000"},
 		{"encrypted", encrypted, ErrUnsupported, "encrypted"},
 		{"Parquet", testManifest{raw: "PAR1xxxxPAR1"}, ErrUnsupported, "format version 4"},
+		{"encrypted file", testManifest{raw: "AGS1xxxx"}, ErrUnsupported, "encrypted"},
 		{"empty", testManifest{raw: "\x00"}, ErrCorrupt, ""},
 		{"not a manifest", testManifest{raw: avroFile(t, `{"type":"record","name":"x","fields":[{"name":"a","type":"int"}]}`, v2Meta("data"), record{"a": 1})}, ErrCorrupt, ""},
 		{"other content than listed", testManifest{meta: v2Meta("deletes"), entries: []record{entryOf(1, "a", "content", 1)}}, ErrCorrupt, "content"},

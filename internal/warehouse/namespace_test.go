@@ -74,7 +74,7 @@ func TestSearchEndsAndHidesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for budget, want := range map[int]bool{40: false, 31: false, 30: true, 1: true} {
+	for budget, want := range map[int]bool{100: false, 61: false, 60: true, 31: true, 1: true} {
 		left := budget
 		if found, err := e.hasTable(context.Background(), filepath.Join(dir, "data"), &left); err != nil || found != want {
 			t.Errorf("budget %d: %v, %v", budget, found, err)
@@ -141,14 +141,19 @@ func TestSources(t *testing.T) {
 	if got := sortedKeys(tablesOf(t, open(t, warehouse, Options{}))); !slices.Equal(got, []string{"t"}) {
 		t.Errorf("%v", got)
 	}
-	for _, src := range []string{"s3://bucket/wh", "rest:https://x", "prod", "postgresql://h/db", "sqlite://relative.db", "sqlite:///", "sqlite:///x.db?catlog=x", "file:///nowhere/at/all"} {
+	for _, src := range []string{"s3://bucket/wh", "rest:https://x", "prod", "postgresql://h/db", "sqlite://relative.db", "sqlite:///", "sqlite:///x.db?catlog=x"} {
 		_, err := Open(context.Background(), src, Options{})
 		if !errors.Is(err, ErrUnsupportedSource) {
 			t.Errorf("%s: %v, want ErrUnsupportedSource", src, err)
 		}
 	}
-	if _, err := Open(context.Background(), filepath.Join(dir, "none"), Options{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a path that does not exist: %v", err)
+	for _, src := range []string{filepath.Join(dir, "none"), "file://" + dir + "/none", "file:///nowhere/at/all"} {
+		if _, err := Open(context.Background(), src, Options{}); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", src, err)
+		}
+	}
+	if got := sortedKeys(tablesOf(t, open(t, "file:"+warehouse, Options{}))); !slices.Equal(got, []string{"t"}) {
+		t.Errorf("by its file: URL: %v", got)
 	}
 	if _, err := Open(context.Background(), dir, Options{AllowPaths: []string{filepath.Join(dir, "none")}}); err == nil {
 		t.Error("an allowed path that does not exist was taken")
