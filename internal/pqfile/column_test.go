@@ -367,7 +367,7 @@ func TestReadCorruptNeverPanics(t *testing.T) {
 		if name == "mixed" {
 			target.Schema = schemaOf(field(1, "s", iceberg.PrimitiveTypes.String, false), field(2, "n", iceberg.PrimitiveTypes.Int64, false))
 		}
-		for at := int64(4); at < f.footerStart; at += 1 + f.footerStart/150 {
+		for at := int64(4); at < f.footerStart; at += 1 + f.footerStart/40 {
 			broken := append([]byte{}, data...)
 			broken[at] ^= 0x55
 			f := open(t, &memory{data: broken})
