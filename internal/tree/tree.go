@@ -1,16 +1,47 @@
 // Package tree is the folder tree of a warehouse without FUSE: names, entries,
 // attributes and views. Packages fs (FUSE) and cmd/icefs (ls, cat, inspect) are
 // adapters over it.
+//
+//	<namespace>/…/<table>/
+//	    current             -> snapshots/<id>[@schema-<n>]
+//	    snapshots/<id>/     data.parquet data.csv data.jsonl parts/ …
+//	    branches/ tags/ by-time/ at/    -> ../snapshots/…
+//	    metadata.json
+//	.icefs/                 what Options.Control says
+//
+// Invariants:
+//
+//   - A listing computes no size and reads no data file: those of a namespace
+//     and of snapshots/ need names alone, those of a snapshot's folder and of
+//     parts/ need manifests.
+//   - What is below snapshots/<id> never changes for one Attr.Ino: a node keeps
+//     the metadata version it was looked up in. Everything else asks the catalog
+//     again at each call, which answers from memory within its refresh interval.
+//   - An inode number is a hash of what determines the bytes; see identity.go.
+//   - A file that cannot be served is still listed; its Size and Open fail.
+//
+// A Tree and its nodes are safe for concurrent use.
 package tree
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
 	"iter"
+	"log/slog"
+	"strings"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
 )
+
+// ErrExpired marks a failure of a file whose snapshot is no longer in its
+// table's metadata; it is joined with the failure itself.
+var ErrExpired = errors.New("snapshot is no longer in the table's metadata")
 
 // Catalog lists namespaces and tables. Implemented by internal/warehouse.
 // Errors that mean "gone" wrap fs.ErrNotExist.
@@ -22,6 +53,9 @@ type Catalog interface {
 
 // Namespace is a folder of tables and namespaces, re-read as it is asked.
 type Namespace interface {
+	// Verbatim reports whether names are those of folders, shown as they are;
+	// else they are a catalog's, and escaped.
+	Verbatim() bool
 	Namespaces(ctx context.Context) (iter.Seq2[string, Namespace], error)
 	Tables(ctx context.Context) (iter.Seq2[string, Table], error)
 }
@@ -34,7 +68,8 @@ type Table interface {
 	RawMetadata(ctx context.Context) ([]byte, error)
 }
 
-// Loaded is a table at one metadata version.
+// Loaded is a table at one metadata version. It is comparable (a pointer), and
+// equal Loadeds are the same version.
 type Loaded interface {
 	Table() *snapshot.Table
 	Store() merge.Store
@@ -52,23 +87,143 @@ type Views interface {
 	JSONL(s merge.Scan) merge.View
 }
 
-// EntryKind of a tree entry.
-type EntryKind int
+// ControlFile is a file of .icefs, made anew each time it is opened.
+type ControlFile struct {
+	Name    string
+	Content func(ctx context.Context) ([]byte, error)
+}
 
+// Options of New.
+type Options struct {
+	Catalog Catalog
+	Views   Views
+	// Show selects the data files of a snapshot; the zero value is DefaultShown.
+	Show Shown
+	// ParquetOptions, CSVOptions and JSONLOptions spell out what changes the
+	// bytes of views beside the table; they become part of inode numbers.
+	ParquetOptions, CSVOptions, JSONLOptions string
+	// Control lists the files of .icefs; none hides the folder.
+	Control []ControlFile
+	Log     *slog.Logger // nil = discard
+}
+
+// How many table versions and snapshot plans a Tree keeps. Losing one costs the
+// work of deriving it again from the catalog's caches; keeping one pins the
+// metadata (a table) or the pairing of files and deletes (a plan).
 const (
-	KindDir EntryKind = iota
-	KindFile
-	KindLink
+	keepTables = 128
+	keepPlans  = 32
 )
 
-// Attr of an entry. Size of a file is asked from its view.
-type Attr struct {
-	Kind       EntryKind
-	Ino        uint64 // never 0, 1 or ^0 (the root is 1)
-	Generation uint64
-	MTime      time.Time
-	// Immutable entries may be cached for hours; others for the refresh interval.
-	Immutable bool
-	// Dynamic files (.icefs) have their content fixed at open and no stable size.
-	Dynamic bool
+// Tree is the folder tree of one catalog.
+type Tree struct {
+	opt    Options
+	root   Dir
+	tables *lru.Cache[Loaded, *table]
+	plans  *lru.Cache[planKey, *planned]
 }
+
+// New returns the tree of opt.Catalog.
+func New(ctx context.Context, opt Options) (*Tree, error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Show == (Shown{}) {
+		opt.Show = DefaultShown()
+	}
+	t := &Tree{opt: opt}
+	var err error
+	if t.tables, err = lru.New[Loaded, *table](keepTables); err != nil {
+		return nil, err
+	}
+	if t.plans, err = lru.New[planKey, *planned](keepPlans); err != nil {
+		return nil, err
+	}
+	ns, tbl, err := opt.Catalog.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var top Dir
+	if tbl != nil {
+		top = &tableDir{tree: t, src: tbl, path: ""}
+	} else {
+		top = &namespaceDir{tree: t, src: ns, path: "", reserved: t.controlNames()}
+	}
+	t.root = &rootDir{Dir: top, tree: t}
+	return t, nil
+}
+
+// Root returns the top folder.
+func (t *Tree) Root() Dir { return t.root }
+
+// Resolve follows a slash-separated path from the root, links included, and
+// returns the node at its end. The empty path is the root.
+func (t *Tree) Resolve(ctx context.Context, path string) (Node, error) {
+	return resolve(ctx, t.root, path, true)
+}
+
+// ResolveLink is Resolve without following a link at the path's end.
+func (t *Tree) ResolveLink(ctx context.Context, path string) (Node, error) {
+	return resolve(ctx, t.root, path, false)
+}
+
+// maxLinks bounds the links followed for one path, as file systems do.
+const maxLinks = 40
+
+func resolve(ctx context.Context, root Dir, path string, last bool) (Node, error) {
+	stack := []Dir{root}
+	rest := strings.Split(path, "/")
+	var node Node = root
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			if len(stack) > 1 {
+				stack = stack[:len(stack)-1]
+			}
+			node = stack[len(stack)-1]
+			continue
+		}
+		dir, ok := node.(Dir)
+		if !ok {
+			return nil, fmt.Errorf("%s: %w", path, errNotDir)
+		}
+		child, err := dir.Lookup(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		switch c := child.(type) {
+		case Dir:
+			stack = append(stack, c)
+		case Link:
+			if len(rest) == 0 && !last {
+				return c, nil
+			}
+			if links++; links > maxLinks {
+				return nil, fmt.Errorf("%s: too many links", path)
+			}
+			target, err := c.Target(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			rest = append(strings.Split(target, "/"), rest...)
+			continue
+		}
+		node = child
+	}
+	return node, nil
+}
+
+var (
+	errNotDir = errors.New("not a directory")
+	// errNoEntry is what Lookup returns for a name that is not there.
+	errNoEntry = iofs.ErrNotExist
+)
+
+// Fixed is the modification time of what has none of its own: the root,
+// namespaces and .icefs. Not zero, which some caches take for "unknown", and
+// within what every archive format can hold.
+func Fixed() time.Time { return time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) }

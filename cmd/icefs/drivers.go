@@ -1,0 +1,4 @@
+package main
+
+// Database drivers of SQL catalogs.
+import _ "modernc.org/sqlite"

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/icefs/icefs/cache"
+	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/tree"
+	"github.com/icefs/icefs/internal/warehouse"
+	"github.com/icefs/icefs/merge"
+)
+
+// session is an opened SOURCE with everything wired together.
+type session struct {
+	opt     options
+	log     *slog.Logger
+	logFile *os.File // nil = standard error
+	source  string
+	started time.Time
+
+	catalog *warehouse.Catalog
+	memory  *cache.Cache
+	disk    *cache.Disk // nil = none
+	tree    *tree.Tree
+
+	counters  merge.Counters
+	parquet   pqfile.Stats
+	warehouse warehouse.Stats
+}
+
+// openSession opens SOURCE and builds the tree over it. control adds .icefs.
+func openSession(ctx context.Context, src string, opt options, out console, control bool) (*session, error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	log, file, err := opt.logging.open(out.err)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{opt: opt, log: log, logFile: file, source: absolute(src), started: time.Now()}
+	if err := s.open(ctx, control); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// absolute makes SOURCE independent of the working directory if it is a path.
+func absolute(src string) string {
+	if _, err := os.Lstat(src); err != nil {
+		return src
+	}
+	if abs, err := filepath.Abs(src); err == nil {
+		return abs
+	}
+	return src
+}
+
+func (s *session) open(ctx context.Context, control bool) error {
+	// Half of the budget is for values kept; the rest for work under way, and the
+	// collector works harder before the whole is exceeded.
+	debug.SetMemoryLimit(s.opt.memory)
+	var err error
+	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.memory / 2}); err != nil {
+		return err
+	}
+	if err := s.openDisk(); err != nil {
+		return err
+	}
+	s.catalog, err = warehouse.Open(ctx, s.source, warehouse.Options{
+		AllowPaths: s.opt.allowPaths,
+		Refresh:    refresh(s.opt.refresh),
+		Cache:      s.memory,
+		Log:        s.log,
+		Stats:      &s.warehouse,
+	})
+	if err != nil {
+		return err
+	}
+	s.tree, err = tree.New(ctx, s.treeOptions(control))
+	return err
+}
+
+// refresh turns 0, "at every call", into what Options take for it.
+func refresh(d time.Duration) time.Duration {
+	if d <= 0 {
+		return -1
+	}
+	return d
+}
+
+func (s *session) openDisk() error {
+	if s.opt.cacheDir == "" || s.opt.cacheSize == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(s.opt.cacheDir), 0o700); err != nil {
+		return fmt.Errorf("cache folder: %w (choose another with --cache-dir)", err)
+	}
+	d, err := cache.OpenDisk(s.opt.cacheDir, cache.DiskOptions{MaxBytes: s.opt.cacheSize, Log: s.log})
+	if err != nil {
+		return fmt.Errorf("cache folder: %w (choose another with --cache-dir)", err)
+	}
+	s.disk = d
+	return nil
+}
+
+func (s *session) treeOptions(control bool) tree.Options {
+	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
+	engine := merge.NewEngine(merge.Options{
+		Cache:      s.memory,
+		Persist:    s.disk,
+		Deletes:    resolver,
+		Log:        s.log,
+		CSV:        s.opt.csv,
+		Statistics: s.opt.statistics,
+		Stats:      &s.parquet,
+		Counters:   &s.counters,
+	})
+	opt := tree.Options{
+		Catalog:        catalog{s.catalog, s.opt.timeout},
+		Views:          engine,
+		Show:           s.opt.show,
+		ParquetOptions: s.opt.parquetIdentity(),
+		CSVOptions:     s.opt.csvIdentity(),
+		Log:            s.log,
+	}
+	if control {
+		opt.Control = s.control()
+	}
+	return opt
+}
+
+// close frees what the session holds. Readers fail after it.
+func (s *session) close() {
+	if s.catalog != nil {
+		s.catalog.Close()
+	}
+	if s.memory != nil {
+		s.memory.Close()
+	}
+	if s.disk != nil {
+		s.disk.Close()
+	}
+	if s.logFile != nil {
+		s.logFile.Close()
+	}
+}

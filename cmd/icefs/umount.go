@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"github.com/icefs/icefs/fs"
+)
+
+// Times of icefs umount: a file just closed may be in use for a moment, and the
+// serving process ends soon after.
+const (
+	busyPatience = 2 * time.Second
+	exitPatience = 10 * time.Second
+)
+
+func umountCommand() (*pflag.FlagSet, runner) {
+	return newFlags("umount"), func(ctx context.Context, args []string, _ console) error {
+		if err := wantArgs(args, 1, 1, "MOUNTPOINT"); err != nil {
+			return err
+		}
+		return umount(ctx, args[0])
+	}
+}
+
+// umount unmounts an icefs mount and waits for its process to end.
+func umount(ctx context.Context, where string) error {
+	dir, err := filepath.Abs(where)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	m, on, err := fs.MountedOn(dir)
+	switch {
+	case err != nil:
+		return err
+	case !on:
+		return fmt.Errorf("nothing is mounted on %s", where)
+	case m.Type != "fuse."+fs.Name:
+		return fmt.Errorf("%s is a mount of type %s, not of icefs", where, m.Type)
+	}
+	if _, err := os.Stat(dir); errors.Is(err, unix.ENOTCONN) {
+		return fs.Unmount(dir, true)
+	}
+	pid := serverOf(dir)
+	for start := time.Now(); ; {
+		err := fs.Unmount(dir, false)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrBusy) {
+			return err
+		}
+		if time.Since(start) > busyPatience {
+			return fmt.Errorf("%s is busy: a process has a file open or its working directory there; 'fuser -vm %s' tells which", where, where)
+		}
+		if err := pause(ctx, unmountRetry); err != nil {
+			return err
+		}
+	}
+	for start := time.Now(); pid > 0 && alive(pid) && time.Since(start) < exitPatience; {
+		if err := pause(ctx, unmountRetry/10); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serverOf asks a mount for the process that serves it; 0 if it does not tell.
+func serverOf(dir string) int {
+	var s status
+	b, err := os.ReadFile(filepath.Join(dir, ".icefs", "status.json"))
+	if err != nil || json.Unmarshal(b, &s) != nil {
+		return 0
+	}
+	return s.PID
+}
+
+// alive reports whether a process exists and has not ended.
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

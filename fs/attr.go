@@ -1,0 +1,101 @@
+package fs
+
+import (
+	"context"
+	"math"
+	"syscall"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/icefs/icefs/internal/tree"
+)
+
+// node is what all nodes have: the file system, and its answers to whatever
+// would change something.
+type node struct {
+	gofs.Inode
+	readOnly
+	fs *FS
+}
+
+var _ gofs.NodeStatfser = (*node)(nil)
+
+// Block sizes of Statfs: what is shown has no size as a whole, but some tools
+// refuse a file system of zero blocks.
+const (
+	blockSize   = 4096
+	totalBlocks = 1 << 40 / blockSize
+	maxNameLen  = 255
+)
+
+// Statfs reports a full file system of one TiB.
+func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
+	out.Bsize, out.Frsize = blockSize, blockSize
+	out.Blocks = totalBlocks
+	out.Files = math.MaxUint32
+	out.NameLen = maxNameLen
+	return 0
+}
+
+// mode of a kind of entry, file type included.
+func (f *FS) mode(k tree.Kind) uint32 {
+	switch k {
+	case tree.KindDir:
+		return syscall.S_IFDIR | f.opt.DirMode
+	case tree.KindLink:
+		return syscall.S_IFLNK | 0o777
+	}
+	return syscall.S_IFREG | f.opt.FileMode
+}
+
+// attr fills in what stat shows.
+func (f *FS) attr(out *fuse.Attr, a tree.Attr, size int64) {
+	out.Ino = a.Ino
+	out.Mode = f.mode(a.Kind)
+	out.Size = uint64(size)
+	out.Blocks = (out.Size + 511) / 512
+	out.Blksize = maxIO // cat and cp take it as the size of their reads
+	out.Nlink = 1       // for folders: the number of subfolders is not told
+	out.Owner = fuse.Owner{Uid: f.uid, Gid: f.gid}
+	out.SetTimes(&a.MTime, &a.MTime, &a.MTime)
+}
+
+// ttl is how long the kernel may keep an entry.
+func (f *FS) ttl(a tree.Attr) time.Duration {
+	if a.Immutable {
+		return immutableTTL
+	}
+	return max(f.opt.Refresh, 0)
+}
+
+// describe asks the tree for an entry's attributes and size.
+func (f *FS) describe(ctx context.Context, n tree.Node) (tree.Attr, int64, error) {
+	a, err := n.Attr(ctx)
+	if err != nil {
+		return a, 0, err
+	}
+	switch n := n.(type) {
+	case tree.File:
+		size, err := n.Size(ctx)
+		return a, size, err
+	case tree.Link:
+		target, err := n.Target(ctx)
+		return a, int64(len(target)), err
+	}
+	return a, 0, nil
+}
+
+// getattr answers a stat of an open or looked-up node.
+func (n *node) getattr(ctx context.Context, what tree.Node, out *fuse.AttrOut) syscall.Errno {
+	a, size, err := n.fs.describe(ctx, what)
+	if err != nil {
+		return n.fs.fail(ctx, "stat", &n.Inode, "", err)
+	}
+	n.fs.attr(&out.Attr, a, size)
+	if !a.Dynamic {
+		out.SetTimeout(n.fs.ttl(a))
+	}
+	return 0
+}

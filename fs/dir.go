@@ -1,0 +1,136 @@
+package fs
+
+import (
+	"context"
+	"sync"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/icefs/icefs/internal/tree"
+)
+
+// dirNode is a folder.
+type dirNode struct {
+	node
+
+	mu  sync.Mutex
+	dir tree.Dir // replaced when the folder is looked up again
+}
+
+var (
+	_ gofs.NodeLookuper       = (*dirNode)(nil)
+	_ gofs.NodeGetattrer      = (*dirNode)(nil)
+	_ gofs.NodeOpendirHandler = (*dirNode)(nil)
+)
+
+func (n *dirNode) get() tree.Dir {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir
+}
+
+func (n *dirNode) set(d tree.Dir) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dir = d
+}
+
+// Getattr implements stat.
+func (n *dirNode) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return n.getattr(ctx, n.get(), out)
+}
+
+// Lookup finds an entry and its attributes. An entry that cannot tell its size
+// fails here: without one, no reader could do anything with it.
+func (n *dirNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	found, err := n.get().Lookup(ctx, name)
+	if err != nil {
+		return nil, n.fs.fail(ctx, "lookup", &n.Inode, name, err)
+	}
+	a, size, err := n.fs.describe(ctx, found)
+	if err != nil {
+		return nil, n.fs.fail(ctx, "lookup", &n.Inode, name, err)
+	}
+	n.fs.attr(&out.Attr, a, size)
+	ttl := n.fs.ttl(a)
+	out.SetEntryTimeout(ttl)
+	if !a.Dynamic {
+		out.SetAttrTimeout(ttl)
+	}
+	stable := gofs.StableAttr{Mode: n.fs.mode(a.Kind) & syscall.S_IFMT, Ino: a.Ino, Gen: a.Generation}
+	if old := n.GetChild(name); old != nil && old.StableAttr() == stable {
+		if d, ok := old.Operations().(*dirNode); ok && !a.Immutable {
+			d.set(found.(tree.Dir))
+		}
+		return old, 0
+	}
+	return n.NewInode(ctx, n.fs.nodeOf(found), stable), 0
+}
+
+// nodeOf wraps an entry of the tree.
+func (f *FS) nodeOf(found tree.Node) gofs.InodeEmbedder {
+	switch t := found.(type) {
+	case tree.Dir:
+		return &dirNode{node: node{fs: f}, dir: t}
+	case tree.Link:
+		return &linkNode{node: node{fs: f}, link: t}
+	}
+	return &fileNode{node: node{fs: f}, file: found.(tree.File)}
+}
+
+// OpendirHandle lists the folder once; the handle then stays on that listing.
+func (n *dirNode) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+	list, err := n.get().Entries(ctx)
+	if err != nil {
+		return nil, 0, n.fs.fail(ctx, "list", &n.Inode, "", err)
+	}
+	self := n.StableAttr().Ino
+	parent := self
+	if _, p := n.Parent(); p != nil {
+		parent = p.StableAttr().Ino
+	}
+	return &dirHandle{fs: n.fs, list: list, self: self, parent: parent}, 0, 0
+}
+
+// dirHandle is an open folder. An entry's offset is its place in the listing,
+// counted from 1, with "." and ".." in front.
+type dirHandle struct {
+	fs           *FS
+	list         []tree.Entry
+	self, parent uint64
+
+	next int // entries given so far; go-fuse serializes calls on a handle
+}
+
+var (
+	_ gofs.FileReaddirenter = (*dirHandle)(nil)
+	_ gofs.FileSeekdirer    = (*dirHandle)(nil)
+)
+
+// Readdirent gives the next entry.
+func (h *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
+	e := fuse.DirEntry{Off: uint64(h.next + 1)}
+	switch i := h.next - 2; {
+	case h.next == 0:
+		e.Name, e.Ino, e.Mode = ".", h.self, syscall.S_IFDIR
+	case h.next == 1:
+		e.Name, e.Ino, e.Mode = "..", h.parent, syscall.S_IFDIR
+	case i < len(h.list):
+		e.Name, e.Ino, e.Mode = h.list[i].Name, h.list[i].Ino, h.fs.mode(h.list[i].Kind)&syscall.S_IFMT
+	default:
+		return nil, 0
+	}
+	h.next++
+	return &e, 0
+}
+
+// Seekdir continues after the entry of an offset.
+func (h *dirHandle) Seekdir(_ context.Context, off uint64) syscall.Errno {
+	if off > uint64(len(h.list)+2) {
+		return syscall.EINVAL
+	}
+	h.next = int(off)
+	return 0
+}

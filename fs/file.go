@@ -1,0 +1,108 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/icefs/icefs/internal/tree"
+)
+
+// fileNode is a regular file.
+type fileNode struct {
+	node
+	file tree.File
+}
+
+var (
+	_ gofs.NodeGetattrer = (*fileNode)(nil)
+	_ gofs.NodeOpener    = (*fileNode)(nil)
+)
+
+// Getattr implements stat.
+func (n *fileNode) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return n.getattr(ctx, n.file, out)
+}
+
+// Open opens the file for reading.
+func (n *fileNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+	if flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&(syscall.O_TRUNC|syscall.O_CREAT) != 0 {
+		return nil, 0, syscall.EROFS
+	}
+	a, err := n.file.Attr(ctx)
+	if err != nil {
+		return nil, 0, n.fs.fail(ctx, "open", &n.Inode, "", err)
+	}
+	h, err := n.file.Open(ctx)
+	if err != nil {
+		return nil, 0, n.fs.fail(ctx, "open", &n.Inode, "", err)
+	}
+	cache := uint32(fuse.FOPEN_KEEP_CACHE)
+	if a.Dynamic {
+		cache = fuse.FOPEN_DIRECT_IO
+	}
+	return &fileHandle{node: n, reader: h}, cache | fuse.FOPEN_NOFLUSH, 0
+}
+
+// reader is an open file of the tree.
+type reader interface {
+	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
+	io.Closer
+}
+
+// fileHandle is one open file.
+type fileHandle struct {
+	node   *fileNode
+	reader reader
+}
+
+var (
+	_ gofs.FileReader   = (*fileHandle)(nil)
+	_ gofs.FileReleaser = (*fileHandle)(nil)
+)
+
+// Read fills dest, or fails: only the end of the file gives less.
+func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	n, err := h.reader.ReadAt(ctx, dest, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, h.node.fs.fail(ctx, "read", &h.node.Inode, "", err)
+	}
+	return fuse.ReadResultData(dest[:n]), 0
+}
+
+// Release closes the reader.
+func (h *fileHandle) Release(ctx context.Context) syscall.Errno {
+	if err := h.reader.Close(); err != nil {
+		return h.node.fs.fail(ctx, "close", &h.node.Inode, "", err)
+	}
+	return 0
+}
+
+// linkNode is a symbolic link.
+type linkNode struct {
+	node
+	link tree.Link
+}
+
+var (
+	_ gofs.NodeGetattrer  = (*linkNode)(nil)
+	_ gofs.NodeReadlinker = (*linkNode)(nil)
+)
+
+// Getattr implements lstat.
+func (n *linkNode) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	return n.getattr(ctx, n.link, out)
+}
+
+// Readlink returns the target. The kernel does not keep it.
+func (n *linkNode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
+	target, err := n.link.Target(ctx)
+	if err != nil {
+		return nil, n.fs.fail(ctx, "readlink", &n.Inode, "", err)
+	}
+	return []byte(target), 0
+}

@@ -1,0 +1,167 @@
+// Package fs serves internal/tree over FUSE. It is the only importer of go-fuse
+// and adds nothing to the tree but what a kernel needs:
+//
+//   - inode numbers, modes, owners and times; how long the kernel may keep them
+//     (attr.go): hours below snapshots/<id>, the refresh interval elsewhere;
+//   - page-cache policy: data is immutable for an inode number, so the kernel
+//     keeps pages over opens (FOPEN_KEEP_CACHE) and mmap works; files of .icefs
+//     are read directly;
+//   - one table from errors to errno, and one log line per failure (errno.go);
+//   - EROFS for every call that would change something (readonly.go).
+//
+// Nodes are thin: one type for each kind of entry, which asks the tree at every
+// call. A node of something that changes (a table's folder, current) is asked
+// again by the kernel after the refresh interval; a node below snapshots/<id>
+// is bound to what its inode number says.
+//
+// A handler must never wait for the kernel (a stat of the own mount from the
+// serving process), and no lock is held while the tree is asked.
+package fs
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/icefs/icefs/internal/tree"
+)
+
+// Defaults of Options.
+const (
+	DefaultRefresh  = 10 * time.Second
+	DefaultFileMode = 0o444
+	DefaultDirMode  = 0o555
+)
+
+// Name is the file system's name in the mount table ("fuse.icefs"). The source
+// is not shown there: it may hold a secret.
+const Name = "icefs"
+
+// maxIO is the largest read that the kernel may ask for, in bytes. Larger is not
+// possible with the kernel's default limit of 256 pages a request.
+const maxIO = 1 << 20
+
+// maxBackground is how many read-ahead requests may be under way: enough to
+// cover an object store's latency (the kernel's default is 12).
+const maxBackground = 64
+
+// immutableTTL is how long the kernel may keep what never changes. A day would
+// do as well; an hour bounds how long an expired snapshot can still be entered.
+const immutableTTL = time.Hour
+
+// Options of Mount. The zero value of each field but Tree is its default.
+type Options struct {
+	Tree *tree.Tree
+	// Refresh is how long the kernel may keep what may change; negative: not at
+	// all.
+	Refresh  time.Duration
+	UID, GID *uint32 // owner of everything; nil = the mounting user
+	// FileMode and DirMode are permission bits.
+	FileMode, DirMode uint32
+	AllowOther        bool
+	Flags             []string // further mount flags of fusermount ("noexec")
+	Log               *slog.Logger
+}
+
+// FS is a mounted tree.
+type FS struct {
+	opt      Options
+	dir      string
+	uid, gid uint32
+	failures failures
+	server   *fuse.Server
+}
+
+// Mount mounts the tree on dir and serves it until it is unmounted. It returns
+// once the kernel's first request has been answered.
+func Mount(dir string, opt Options) (*FS, error) {
+	f := newFS(dir, opt)
+	server, err := gofs.Mount(dir, &dirNode{node: node{fs: f}, dir: f.opt.Tree.Root()}, f.mountOptions())
+	if err != nil {
+		return nil, fmt.Errorf("mount on %s: %w", dir, err)
+	}
+	f.server = server
+	f.raiseReadAhead()
+	return f, nil
+}
+
+func newFS(dir string, opt Options) *FS {
+	if opt.Refresh == 0 {
+		opt.Refresh = DefaultRefresh
+	}
+	if opt.FileMode == 0 {
+		opt.FileMode = DefaultFileMode
+	}
+	if opt.DirMode == 0 {
+		opt.DirMode = DefaultDirMode
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &FS{opt: opt, dir: dir, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
+	if opt.UID != nil {
+		f.uid = *opt.UID
+	}
+	if opt.GID != nil {
+		f.gid = *opt.GID
+	}
+	return f
+}
+
+// mountOptions are those of the contract. Root mounts by the system call, which
+// takes flags as bits; others through fusermount3, which takes them by name.
+func (f *FS) mountOptions() *gofs.Options {
+	o := &gofs.Options{
+		NullPermissions: true,
+		RootStableAttr:  &gofs.StableAttr{Ino: 1},
+		MountOptions: fuse.MountOptions{
+			AllowOther:         f.opt.AllowOther,
+			FsName:             Name,
+			Name:               Name,
+			MaxWrite:           maxIO,
+			MaxReadAhead:       maxIO,
+			MaxBackground:      maxBackground,
+			DisableSplice:      true, // a spliced read of 1 MiB does not fit a pipe
+			DisableReadDirPlus: true, // a plain ls must not ask for sizes
+			DisableXAttrs:      true,
+			// An inode's bytes never change, so nothing has to be dropped.
+			ExplicitDataCacheControl: true,
+			PanicHandler:             f.panicked,
+			Logger:                   log.New(logWriter{f.opt.Log}, "", 0),
+			Options:                  []string{"default_permissions"},
+		},
+	}
+	if os.Geteuid() == 0 {
+		o.DirectMountStrict = true
+		o.DirectMountFlags = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOATIME
+	} else {
+		o.Options = append(o.Options, "ro", "nosuid", "nodev", "noatime")
+	}
+	o.Options = append(o.Options, f.opt.Flags...)
+	return o
+}
+
+// panicked answers a request whose handler panicked.
+func (f *FS) panicked(v any) fuse.Status {
+	f.opt.Log.Error("internal error: a request failed", "panic", v, "stack", string(debug.Stack()))
+	return fuse.EIO
+}
+
+// Wait returns when the tree is no longer mounted and no reader is left.
+func (f *FS) Wait() { f.server.Wait() }
+
+// logWriter passes go-fuse's messages on.
+type logWriter struct{ log *slog.Logger }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.Log(context.Background(), slog.LevelDebug, "fuse", "message", string(p))
+	return len(p), nil
+}

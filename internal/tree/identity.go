@@ -1,0 +1,90 @@
+package tree
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/icefs/icefs/merge"
+	"github.com/icefs/icefs/snapshot"
+)
+
+// An inode number says what an entry is, on every machine:
+//
+//	a view           snapshot.Identity: everything its bytes depend on
+//	any other file   the table, the snapshot, the name and what the content is
+//	                 made from (a hash of it, or of the plan)
+//	a table's folder the path in the mount, so that a listing needs no metadata
+//	what is below    the table's uuid and the folder's name
+//
+// The kernel takes two entries of one number and generation for one file. A
+// warehouse may hold a table twice (a copy has the uuid of its original), and
+// the copies must stay apart, since one may lack files that the other has: the
+// generation, which no stat shows, is mixed with the table's path.
+
+// dirID identifies a folder.
+func dirID(kind string, parts ...string) snapshot.ID {
+	return snapshot.HashID(append([]string{"folder", kind}, parts...)...)
+}
+
+// generation mixes the place in the mount into an identity's generation.
+func generation(id snapshot.ID, place string) uint64 {
+	at := snapshot.HashID("place", place)
+	return id.Generation() ^ binary.BigEndian.Uint64(at[:8])
+}
+
+// key identifies a table: its uuid, or for those of format version 1 that have
+// none, its location as the metadata spells it.
+func (t *table) key() string {
+	if t.meta.UUID != "" {
+		return t.meta.UUID
+	}
+	return "location " + t.meta.Location
+}
+
+func (t *table) id(kind string, parts ...string) snapshot.ID {
+	return snapshot.HashID(append([]string{kind, t.key()}, parts...)...)
+}
+
+// attr of an entry of the table that is not immutable.
+func (t *table) attr(kind Kind, id snapshot.ID) Attr {
+	return Attr{Kind: kind, Ino: id.Inode(), Generation: generation(id, t.path), MTime: t.meta.LastUpdated}
+}
+
+// viewID identifies the view of a whole snapshot.
+func (p *planned) viewID(view, options string) snapshot.ID {
+	id := snapshot.Identity{
+		UUID:        p.table.key(),
+		SnapshotID:  p.scan.Plan.SnapshotID,
+		View:        view,
+		Files:       p.digest(),
+		Schema:      p.scan.Schema,
+		NameMapping: p.table.meta.NameMapping,
+		Layout:      merge.LayoutFormat,
+		Options:     options,
+	}
+	return id.ID()
+}
+
+// partID identifies the view of one data file: what all parts of the snapshot
+// have in common is hashed once.
+func (p *planned) partID(base snapshot.ID, i int) snapshot.ID {
+	d := p.scan.Plan.Files[i].Digest()
+	return snapshot.HashID("part", base.String(), hex.EncodeToString(d[:]), p.scan.Plan.Files[i].Path)
+}
+
+// partBase is the part of every partID that does not depend on the data file.
+func (p *planned) partBase(view, options string) snapshot.ID {
+	id := snapshot.Identity{
+		UUID:        p.table.key(),
+		SnapshotID:  p.scan.Plan.SnapshotID,
+		View:        view,
+		Schema:      p.scan.Schema,
+		NameMapping: p.table.meta.NameMapping,
+		Layout:      merge.LayoutFormat,
+		Options:     options,
+	}
+	return id.ID()
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }

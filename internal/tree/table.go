@@ -1,0 +1,253 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/icefs/icefs/merge"
+	"github.com/icefs/icefs/snapshot"
+)
+
+// tableDir is a table's folder. It holds no state: each call loads the table.
+type tableDir struct {
+	tree *Tree
+	src  Table
+	path string // in the mount; "" is the root
+}
+
+var _ Dir = (*tableDir)(nil)
+
+// Names in a table's folder.
+const (
+	nameCurrent   = "current"
+	nameSnapshots = "snapshots"
+	nameBranches  = "branches"
+	nameTags      = "tags"
+	nameByTime    = "by-time"
+	nameAt        = "at"
+	nameMetadata  = "metadata.json"
+	nameError     = "error.txt"
+)
+
+// table is what the tree derives from one metadata version. Immutable, but for
+// what its Once fields compute.
+type table struct {
+	tree   *Tree
+	src    Table
+	loaded Loaded
+	meta   *snapshot.Table
+	path   string
+
+	snapshots map[int64]*snapshot.Snapshot
+	branches  []named
+	tags      []named
+
+	timesOnce sync.Once
+	times     []named
+
+	schemasOnce sync.Once
+	schemas     map[int][]byte // as in the metadata
+}
+
+// named is a link's name and the snapshot it leads to.
+type named struct {
+	name     string
+	snapshot int64
+}
+
+// load returns the table at its current metadata version.
+func (d *tableDir) load(ctx context.Context) (*table, error) {
+	l, err := d.src.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := d.tree.tables.Get(l); ok && t.path == d.path {
+		return t, nil
+	}
+	t := newTable(d.tree, d.src, l, d.path)
+	d.tree.tables.Add(l, t)
+	return t, nil
+}
+
+func newTable(tree *Tree, src Table, l Loaded, path string) *table {
+	meta := l.Table()
+	t := &table{tree: tree, src: src, loaded: l, meta: meta, path: path,
+		snapshots: make(map[int64]*snapshot.Snapshot, len(meta.Snapshots))}
+	for i := range meta.Snapshots {
+		t.snapshots[meta.Snapshots[i].ID] = &meta.Snapshots[i]
+	}
+	refs := slices.Clone(meta.Refs)
+	slices.SortFunc(refs, func(a, b snapshot.Ref) int { return strings.Compare(a.Name, b.Name) })
+	branches, tags := newNamer(), newNamer()
+	for _, r := range refs {
+		escaped := escapeName(r.Name)
+		if r.Tag {
+			t.tags = append(t.tags, named{tags.assign(escaped, r.Name, "~tag"), r.SnapshotID})
+		} else {
+			t.branches = append(t.branches, named{branches.assign(escaped, r.Name, "~branch"), r.SnapshotID})
+		}
+	}
+	return t
+}
+
+// empty reports whether main has no snapshot.
+func (t *table) empty() bool { return t.meta.Current < 0 }
+
+// snapshotIDs are in the order of the metadata.
+func (t *table) snapshotIDs() []int64 {
+	ids := make([]int64, len(t.meta.Snapshots))
+	for i := range t.meta.Snapshots {
+		ids[i] = t.meta.Snapshots[i].ID
+	}
+	return ids
+}
+
+func (d *tableDir) Attr(ctx context.Context) (Attr, error) {
+	id := dirID("table", d.path)
+	a := Attr{Kind: KindDir, Ino: id.Inode(), Generation: generation(id, d.path), MTime: Fixed()}
+	t, err := d.load(ctx)
+	if err != nil {
+		return a, d.fatal(ctx, err)
+	}
+	a.MTime = t.meta.LastUpdated
+	return a, nil
+}
+
+// fatal returns err if it ends a call on the table's folder: the table is gone,
+// or the caller gave up. Any other failure is shown as error.txt instead.
+func (d *tableDir) fatal(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (d *tableDir) Entries(ctx context.Context) ([]Entry, error) {
+	t, err := d.load(ctx)
+	if err != nil {
+		if fatal := d.fatal(ctx, err); fatal != nil {
+			return nil, fatal
+		}
+		return d.failedEntries(ctx, err), nil
+	}
+	list := make([]Entry, 0, 7)
+	if t.empty() {
+		list = append(list, Entry{nameCurrent, KindDir, t.emptyID().Inode()})
+	} else {
+		list = append(list, Entry{nameCurrent, KindLink, t.linkID(nameCurrent).Inode()})
+	}
+	for _, name := range []string{nameSnapshots, nameBranches, nameTags, nameByTime, nameAt} {
+		list = append(list, Entry{name, KindDir, t.id("folder", name).Inode()})
+	}
+	return append(list, Entry{nameMetadata, KindFile, t.metadataFile().id.Inode()}), nil
+}
+
+func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
+	t, err := d.load(ctx)
+	if err != nil {
+		if fatal := d.fatal(ctx, err); fatal != nil {
+			return nil, fatal
+		}
+		return d.failedLookup(ctx, err, name)
+	}
+	switch name {
+	case nameCurrent:
+		if t.empty() {
+			return &snapshotDir{table: t, empty: true}, nil
+		}
+		return &refLink{dir: d, name: nameCurrent}, nil
+	case nameSnapshots:
+		return &snapshotsDir{dir: d}, nil
+	case nameBranches, nameTags:
+		return &refsDir{dir: d, name: name}, nil
+	case nameByTime:
+		return &timesDir{dir: d}, nil
+	case nameAt:
+		return &atDir{dir: d}, nil
+	case nameMetadata:
+		return t.metadataFile(), nil
+	}
+	return nil, errNoEntry
+}
+
+// metadataFile is metadata.json at this version.
+func (t *table) metadataFile() *staticFile {
+	return &staticFile{
+		content: t.meta.Metadata,
+		id:      t.id(nameMetadata, string(t.meta.Metadata)),
+		place:   t.path,
+		mtime:   t.meta.LastUpdated,
+	}
+}
+
+// failedEntries is what a table shows that cannot be loaded.
+func (d *tableDir) failedEntries(ctx context.Context, err error) []Entry {
+	var list []Entry
+	if f, ok := d.rawMetadata(ctx); ok {
+		list = append(list, Entry{nameMetadata, KindFile, f.id.Inode()})
+	}
+	return append(list, Entry{nameError, KindFile, d.errorFile(err).id.Inode()})
+}
+
+func (d *tableDir) failedLookup(ctx context.Context, err error, name string) (Node, error) {
+	switch name {
+	case nameError:
+		return d.errorFile(err), nil
+	case nameMetadata:
+		if f, ok := d.rawMetadata(ctx); ok {
+			return f, nil
+		}
+	}
+	return nil, errNoEntry
+}
+
+func (d *tableDir) errorFile(err error) *staticFile {
+	text := "This table cannot be shown: " + err.Error() + "\n"
+	return d.fixedFile(nameError, []byte(text))
+}
+
+func (d *tableDir) rawMetadata(ctx context.Context) (*staticFile, bool) {
+	raw, err := d.src.RawMetadata(ctx)
+	if err != nil || raw == nil {
+		return nil, false
+	}
+	return d.fixedFile(nameMetadata, raw), true
+}
+
+func (d *tableDir) fixedFile(name string, content []byte) *staticFile {
+	id := snapshot.HashID("failed", d.path, name, string(content))
+	return &staticFile{content: content, id: id, place: d.path, mtime: Fixed()}
+}
+
+// staticFile is a file with its content in memory.
+type staticFile struct {
+	content   []byte
+	id        snapshot.ID
+	place     string
+	mtime     time.Time
+	immutable bool
+}
+
+var _ File = (*staticFile)(nil)
+
+func (f *staticFile) Attr(context.Context) (Attr, error) {
+	return Attr{Kind: KindFile, Ino: f.id.Inode(), Generation: generation(f.id, f.place), MTime: f.mtime, Immutable: f.immutable}, nil
+}
+
+func (f *staticFile) Size(context.Context) (int64, error) { return int64(len(f.content)), nil }
+
+func (f *staticFile) Open(context.Context) (merge.Handle, error) {
+	return newBytesHandle(f.content), nil
+}
+
+// gone names a snapshot that is not in the metadata.
+func (t *table) gone(id int64) error {
+	return fmt.Errorf("snapshot %d: %w", id, errNoEntry)
+}
