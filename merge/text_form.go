@@ -107,7 +107,8 @@ func (b *textBatch) appendRows(dst []byte, from, to int64, bytes int) []byte {
 func put(dst []byte, at int, text []byte, from, to int) int {
 	n := to - from
 	if n <= 32 && from+32 <= len(text) && at+32 <= len(dst) {
-		*(*[32]byte)(dst[at:]) = *(*[32]byte)(text[from:])
+		*(*[16]byte)(dst[at:]) = *(*[16]byte)(text[from:])
+		*(*[16]byte)(dst[at+16:]) = *(*[16]byte)(text[from+16:])
 		return at + n
 	}
 	return at + copy(dst[at:], text[from:to])
