@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/avrofile"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/snapshot"
@@ -17,8 +18,13 @@ import (
 // input is a live data file as a Parquet view reads it. Immutable once its
 // projection is set.
 type input struct {
-	file    *snapshot.File
-	pq      *pqfile.File
+	file *snapshot.File
+	// One of pq and avro is set.
+	pq   *pqfile.File
+	avro *avrofile.File
+	// starts are the file positions at which row groups begin, and the end.
+	starts  []int64
+	cut     []bool // Avro: which groups were cut for their bytes
 	deleted *deletes.Positions
 	// columns[i] is where leaf i of the view's schema comes from.
 	columns []pqfile.Column
@@ -31,14 +37,26 @@ type input struct {
 
 // live returns how many rows of a row group are visible.
 func (in *input) live(rowGroup int) int64 {
-	from, to := in.pq.FirstRow[rowGroup], in.pq.FirstRow[rowGroup+1]
+	from, to := in.starts[rowGroup], in.starts[rowGroup+1]
 	return to - from - in.deleted.CountRange(from, to)
 }
 
+// full reports a group that has few rows because those are long.
+func (in *input) full(group int) bool { return in.cut != nil && in.cut[group] }
+
 // hasLive reports whether the file has any visible row.
 func (in *input) hasLive() bool {
-	last := in.pq.FirstRow[len(in.pq.FirstRow)-1]
+	last := in.starts[len(in.starts)-1]
 	return last > in.deleted.CountRange(0, last)
+}
+
+// bytes estimates the heap that the open file and its projection keep.
+func (in *input) bytes() int64 {
+	n := int64(len(in.columns)) * 128
+	if in.avro != nil {
+		return n + in.avro.FootprintBytes() + int64(len(in.starts))*8
+	}
+	return n + in.pq.FootprintBytes()
 }
 
 // openInputs opens the scan's files, reads their footers and resolves their
@@ -67,18 +85,25 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	if f.EncryptedKey {
 		return nil, fmt.Errorf("%w: %s is encrypted", ErrUnsupported, f.Path)
 	}
-	if f.Format != snapshot.Parquet {
+	if f.Format != snapshot.Parquet && f.Format != snapshot.Avro {
 		return nil, fmt.Errorf("%w: data file %s is in format %s", ErrUnsupported, f.Path, f.Format)
 	}
 	obj, err := s.Store.Open(ctx, f.Path)
 	if err != nil {
 		return nil, err
 	}
-	pq, err := e.openFooter(ctx, obj)
-	if err != nil {
-		return nil, err
+	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey()}
+	if f.Format == snapshot.Avro {
+		if in.avro, err = e.openAvro(ctx, obj); err != nil {
+			return nil, err
+		}
+		in.starts, in.cut = avroGroups(in.avro.Blocks)
+	} else {
+		if in.pq, err = e.openFooter(ctx, obj); err != nil {
+			return nil, err
+		}
+		in.starts = in.pq.FirstRow
 	}
-	in := &input{file: f, pq: pq, key: obj.Version() + "|" + f.DeleteKey()}
 	if f.DV == nil && len(f.Positions) == 0 && len(f.Equality) == 0 {
 		return in, nil
 	}
@@ -105,7 +130,11 @@ func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.Fil
 
 // project maps the view's leaves onto the file.
 func (in *input) project(s Scan, view *pqfile.Schema) error {
-	p, err := in.pq.Project(pqfile.Target{
+	project := in.pq.Project
+	if in.avro != nil {
+		project = in.avro.Project
+	}
+	p, err := project(pqfile.Target{
 		Schema:      s.Schema,
 		NameMapping: s.Table.NameMapping,
 		Constants:   identityConstants(s.Table, in.file.DataFile),

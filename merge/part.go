@@ -43,8 +43,8 @@ func (e *Engine) wholeFile(in *input) *layout {
 // deleted, the same names, order, types and ids, no column missing or extra, and
 // every chunk servable as it is.
 func identical(in *input, view *pqfile.Schema, noSplice bool) bool {
-	rows := in.pq.FirstRow[len(in.pq.FirstRow)-1]
-	if noSplice || in.extra || in.deleted.CountRange(0, rows) > 0 || !sameSchema(view, in.pq.Schema) {
+	rows := in.starts[len(in.starts)-1]
+	if in.pq == nil || noSplice || in.extra || in.deleted.CountRange(0, rows) > 0 || !sameSchema(view, in.pq.Schema) {
 		return false
 	}
 	for i := range in.columns {

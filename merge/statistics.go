@@ -53,6 +53,11 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 	complete := true
 	for i := range s.groups {
 		bounds, exact := groupStatistics(&s.groups[i], leaf)
+		if runs := s.groups[i].chunks[j].runs; len(runs) == 1 && runs[0].isFound {
+			if bounds, exact = runs[0].found, true; bounds == nil {
+				return
+			}
+		}
 		ranges[i] = bounds
 		if bounds == nil {
 			complete = false
@@ -244,6 +249,9 @@ func sourceStatistics(s *groupSource, leaf *pqfile.Node) *pqfile.Statistics {
 	col := &s.in.columns[leaf.Leaf]
 	if col.Source == nil {
 		return missingStatistics(s, col, leaf)
+	}
+	if s.in.pq == nil {
+		return nil
 	}
 	m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[col.Source.Leaf].MetaData
 	st := m.Statistics
