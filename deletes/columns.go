@@ -94,6 +94,9 @@ func (f parquetColumns) scanGroup(ctx context.Context, group int, cols []pqfile.
 	}
 	vectors := make([]*pqfile.Vector, len(cols))
 	for first, end := f.FirstRow[group], f.FirstRow[group+1]; first < end; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		rows := int(min(batchRows, end-first))
 		for i, r := range readers {
 			v, err := r.Read(ctx, rows)

@@ -261,16 +261,18 @@ func TestLyingV2(t *testing.T) {
 // one of the page before.
 func TestCarriedPrefix(t *testing.T) {
 	file := func(createdBy string) *handmade {
-		m := required(ByteArray)
+		present := []byte{2, 0, 0, 0, 4, 1} // two definition levels 1
+		m := optional(ByteArray)
 		m.createdBy = createdBy
 		m.meta.Encodings = []Encoding{DeltaByteArray}
-		m.page(v1(2, DeltaByteArray), slices.Concat(deltas(t, 0, 2), deltas(t, 3, 1), []byte("abcX"))...)
-		m.page(v1(2, DeltaByteArray), slices.Concat(deltas(t, 3, 0), deltas(t, 1, 1), []byte("YZ"))...)
-		m.page(v1(1, DeltaByteArray), slices.Concat(deltas(t, 1), deltas(t, 1), []byte("W"))...)
+		m.page(v1(2, DeltaByteArray), slices.Concat(present, deltas(t, 0, 2), deltas(t, 3, 1), []byte("abcX"))...)
+		m.page(v1(2, DeltaByteArray), slices.Concat(present, deltas(t, 3, 0), deltas(t, 1, 1), []byte("YZ"))...)
+		m.page(v1(2, DeltaByteArray), 2, 0, 0, 0, 4, 0)
+		m.page(v1(2, DeltaByteArray), slices.Concat(present, deltas(t, 1, 0), deltas(t, 1, 1), []byte("WV"))...)
 		return &m
 	}
 	for _, createdBy := range []string{"parquet-mr version 1.7.0", "parquet-mr", ""} {
-		file(createdBy).want(t, nil, "616263", "616258", "61625859", "5a", "5a57") // abc abX abXY Z ZW
+		file(createdBy).want(t, []uint8{1, 1, 1, 1, 0, 0, 1, 1}, "616263", "616258", "61625859", "5a", "5a57", "56") // abc abX abXY Z NULL NULL ZW V
 	}
 	file("parquet-mr version 1.8.0").wantError(t, ErrCorrupt)
 
@@ -279,7 +281,7 @@ func TestCarriedPrefix(t *testing.T) {
 	s := c.Scan(c.Start, c.Start+c.Length)
 	d := c.NewDecoder()
 	defer d.Release()
-	for i, want := range []error{nil, nil, ErrCorrupt} {
+	for i, want := range []error{nil, nil, nil, ErrCorrupt} {
 		p, err := s.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -291,7 +293,11 @@ func TestCarriedPrefix(t *testing.T) {
 		if i == 1 {
 			continue // its values are not decoded
 		}
-		if _, err := d.Values(&pd, pd.NumValues); !errors.Is(err, want) {
+		n := pd.NumValues
+		if i == 2 {
+			n = 0
+		}
+		if _, err := d.Values(&pd, n); !errors.Is(err, want) {
 			t.Errorf("page %d: %v, want %v", i, err, want)
 		}
 	}

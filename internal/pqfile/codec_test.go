@@ -107,6 +107,9 @@ func TestCodecs(t *testing.T) {
 				if err != nil || !bytes.Equal(got, text) {
 					t.Fatalf("%s, codec %d: %d bytes of %d, %v", name, codec, len(got), len(text), err)
 				}
+				if len(text) > streamedSize {
+					break
+				}
 			}
 			if len(text) > streamedSize {
 				continue

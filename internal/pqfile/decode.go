@@ -248,6 +248,9 @@ func (d *PageDecoder) Values(pd *PageData, n int) (v Values, err error) {
 		return Values{}, fmt.Errorf("%w: %d values of %d entries", ErrCorrupt, n, pd.NumValues)
 	}
 	if n == 0 {
+		if d.prefixAt == d.page {
+			d.prefixAt = d.next // a page of NULLs does not end what writers carry over
+		}
 		return d.plain(node, nil, 0)
 	}
 	switch pd.Encoding {

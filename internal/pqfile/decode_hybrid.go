@@ -42,7 +42,7 @@ func nextRun(src []byte, width uint, wanted int) (rest, packed []byte, value uin
 	if (uint64(n)*uint64(width)+7)/8 > whole {
 		return nil, nil, 0, 0, fmt.Errorf("%w: packed run is cut", ErrCorrupt)
 	}
-	return src[whole:], src[:whole:whole], 0, n, nil
+	return src[whole:], src[:whole], 0, n, nil
 }
 
 // decodeHybrid32 fills dst with values of width bits (1 to 32), all of which
@@ -54,33 +54,39 @@ func decodeHybrid32(dst []uint32, src []byte, width uint, limit uint32) error {
 			return err
 		}
 		run := dst[:n]
-		top := value
 		if packed == nil {
 			for i := range run {
 				run[i] = value
 			}
+			run = run[:min(n, 1)] // one stands for all
 		} else {
 			unpack32(run, packed, width)
-			top = maxOf(run)
 		}
-		if top >= limit {
-			return fmt.Errorf("%w: index %d of %d", ErrCorrupt, top, limit)
+		if reaches(run, limit) {
+			return fmt.Errorf("%w: index past a dictionary of %d", ErrCorrupt, limit)
 		}
 		src, dst = rest, dst[n:]
 	}
 	return nil
 }
 
-// maxOf is the largest value, 0 of none.
-func maxOf(list []uint32) uint32 {
-	var a, b, c, d uint32
-	for ; len(list) >= 4; list = list[4:] {
-		a, b, c, d = max(a, list[0]), max(b, list[1]), max(c, list[2]), max(d, list[3])
+// reaches reports whether a value is limit or more: then limit-1 less it is
+// negative.
+func reaches(list []uint32, limit uint32) bool {
+	if limit == 0 {
+		return len(list) > 0
+	}
+	top := uint64(limit) - 1
+	var below uint64 // differences, or-ed
+	for ; len(list) >= 8; list = list[8:] {
+		v := (*[8]uint32)(list)
+		below |= (top - uint64(v[0])) | (top - uint64(v[1])) | (top - uint64(v[2])) | (top - uint64(v[3])) |
+			(top - uint64(v[4])) | (top - uint64(v[5])) | (top - uint64(v[6])) | (top - uint64(v[7]))
 	}
 	for _, v := range list {
-		a = max(a, v)
+		below |= top - uint64(v)
 	}
-	return max(a, b, c, d)
+	return below>>63 != 0
 }
 
 // decodeHybrid8 fills dst with values of width bits (1 to 8).

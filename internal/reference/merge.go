@@ -114,7 +114,7 @@ func (m *Merge) open(ctx context.Context, d *snapshot.DataFile, mapping iceberg.
 		if !f.root.hasID() {
 			return nil, fmt.Errorf("no field ids and no name mapping: %w", ErrUnsupported)
 		}
-		f.decode = hadoopDecoder(ctx, obj, f)
+		f.decode = hadoopDecoder(ctx, obj)
 		return f.rows(), nil
 	case snapshot.Avro:
 		return avroRows(ctx, obj, mapping)

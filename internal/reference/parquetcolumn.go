@@ -9,13 +9,14 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 )
 
-// column reads a whole chunk.
+// column reads a whole chunk. arrow-go has no codec for LZ4 in Hadoop's framing,
+// and its Brotli fails on pages without values.
 func (f *parquetFile) column(group *file.RowGroupReader, g, leaf int) (column, error) {
 	chunk, err := group.MetaData().ColumnChunk(leaf)
 	if err != nil {
 		return column{}, err
 	}
-	if codec := chunk.Compression(); codec == compress.Codecs.Lz4 || codec == compress.Codecs.Lzo {
+	if codec := chunk.Compression(); codec == compress.Codecs.Lz4 || codec == compress.Codecs.Lzo || codec == compress.Codecs.Brotli {
 		if f.decode == nil {
 			return column{}, fmt.Errorf("codec %s: %w", codec, ErrUnsupported)
 		}

@@ -101,7 +101,8 @@ func (e *env) fresh(at time.Time) bool {
 	return !at.IsZero() && time.Since(at) < e.opt.Refresh
 }
 
-// gate is a lock that a waiter can leave when its context ends.
+// gate is a lock that a waiter can leave when its context ends. Lock order: that
+// of a Namespace or a Table (never two of them), then that of a catalogDB.
 type gate chan struct{}
 
 func newGate() gate { return make(gate, 1) }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/icefs/icefs/internal/source"
 )
 
 // Catalog is an opened SOURCE: the namespace at its root, or one table.
@@ -25,6 +27,9 @@ type Catalog struct {
 //   - a file: the table at that metadata version, for good;
 //   - sqlite:///path.db?catalog=NAME&warehouse=DIR: the tables of a catalog.
 func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
+	if path, ok := source.LocalPath(src); ok {
+		src = path
+	}
 	fi, err := os.Stat(src)
 	switch {
 	case err == nil && fi.IsDir():

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,12 +57,6 @@ type metadataName struct {
 	hadoop bool  // vN.metadata.json, as file-system catalogs number them
 }
 
-var (
-	hadoopName   = regexp.MustCompile(`^v(\d{1,18})$`)
-	numberedName = regexp.MustCompile(`^v?(\d{1,18})-.+$`)
-	uuidName     = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-)
-
 // parseMetadataName parses vN.metadata.json, NNNNN-uuid.metadata.json and their
 // compressed spellings .gz.metadata.json and .metadata.json.gz (also .zstd). A
 // bare uuid is a file that its writer has not renamed yet: it has no number.
@@ -80,13 +73,37 @@ func parseMetadataName(name string) (metadataName, bool) {
 		stem = strings.TrimSuffix(stem, codec)
 	}
 	m := metadataName{name: name, number: -1}
-	if match := hadoopName.FindStringSubmatch(stem); match != nil {
-		m.number, _ = strconv.ParseInt(match[1], 10, 64)
-		m.hadoop = true
-	} else if match := numberedName.FindStringSubmatch(stem); match != nil && !uuidName.MatchString(stem) {
-		m.number, _ = strconv.ParseInt(match[1], 10, 64)
+	digits, rest, ok := leadingDigits(strings.TrimPrefix(stem, "v"))
+	switch {
+	case !ok || isUUID(stem):
+	case rest == "" && stem[0] == 'v':
+		m.number, m.hadoop = digits, true
+	case len(rest) > 1 && rest[0] == '-':
+		m.number = digits
 	}
 	return m, true
+}
+
+// leadingDigits splits off the number that a name begins with.
+func leadingDigits(name string) (number int64, rest string, ok bool) {
+	end := 0
+	for end < len(name) && '0' <= name[end] && name[end] <= '9' {
+		end++
+	}
+	number, err := strconv.ParseInt(name[:end], 10, 64)
+	return number, name[end:], err == nil
+}
+
+// isUUID reports whether a name has the form 8-4-4-4-12.
+func isUUID(name string) bool {
+	for i, c := range []byte(name) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		hex := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+		if dash && c != '-' || !dash && !hex {
+			return false
+		}
+	}
+	return len(name) == 36
 }
 
 // find implements finder.

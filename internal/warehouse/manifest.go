@@ -39,6 +39,9 @@ func (l *Loaded) manifests(ctx context.Context, s *snapshot.Snapshot) ([]iceberg
 		if err != nil {
 			return nil, 0, err
 		}
+		if err := readable(o, raw); err != nil {
+			return nil, 0, err
+		}
 		var list []iceberg.ManifestFile
 		err = guard(o, func() error {
 			list, err = iceberg.ReadManifestList(bytes.NewReader(raw))
@@ -130,8 +133,8 @@ func (l *Loaded) readManifest(ctx context.Context, m iceberg.ManifestFile, metri
 		if err != nil {
 			return nil, 0, err
 		}
-		if bytes.HasPrefix(raw, []byte("PAR1")) {
-			return nil, 0, fmt.Errorf("%w: manifest %s is a Parquet file (format version 4)", ErrUnsupported, o.Location())
+		if err := readable(o, raw); err != nil {
+			return nil, 0, err
 		}
 		d := decoder{table: l.table, manifest: m, metricIDs: metricIDs, partitions: map[string]map[int]any{}}
 		if err := guard(o, func() error { return d.decode(bytes.NewReader(raw)) }); err != nil {
@@ -143,6 +146,17 @@ func (l *Loaded) readManifest(ctx context.Context, m iceberg.ManifestFile, metri
 		return nil, err
 	}
 	return v.(*manifest), nil
+}
+
+// readable refuses what is known not to be Avro by its first bytes.
+func readable(o source.Object, raw []byte) error {
+	switch {
+	case bytes.HasPrefix(raw, []byte("PAR1")):
+		return fmt.Errorf("%w: manifest %s is a Parquet file (format version 4)", ErrUnsupported, o.Location())
+	case bytes.HasPrefix(raw, []byte("AGS1")): // Iceberg spec, "AES GCM Stream file format"
+		return fmt.Errorf("%w: manifest %s is encrypted", ErrUnsupported, o.Location())
+	}
+	return nil
 }
 
 // guard turns errors and panics of decoders into ErrCorrupt of o. Decoders of
