@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/icefs/icefs/internal/pqfile"
 )
@@ -123,6 +124,14 @@ type pageWriter struct {
 	total      int64 // entries of all pages
 }
 
+// reset prepares for another chunk and keeps the memory.
+func (w *pageWriter) reset(form pageForm, headless bool) {
+	w.form, w.headless = form, headless
+	w.rows, w.entries, w.dictN, w.total = 0, 0, 0, 0
+	w.rep, w.def, w.plain, w.bools, w.index = w.rep[:0], w.def[:0], w.plain[:0], w.bools[:0], w.index[:0]
+	w.dictionary, w.arena, w.pages = w.dictionary[:0], w.arena[:0], w.pages[:0]
+}
+
 // addLevels appends levels of n entries; def nil means all present.
 func (w *pageWriter) addLevels(rep, def []uint8, n int) {
 	w.entries += n
@@ -136,8 +145,10 @@ func (w *pageWriter) addLevels(rep, def []uint8, n int) {
 		w.def = append(w.def, def...)
 		return
 	}
-	for range n {
-		w.def = append(w.def, uint8(w.form.leaf.MaxDef))
+	from := len(w.def)
+	w.def = slices.Grow(w.def, n)[:from+n]
+	for i := from; i < len(w.def); i++ {
+		w.def[i] = uint8(w.form.leaf.MaxDef)
 	}
 }
 
@@ -263,7 +274,8 @@ func (w *pageWriter) filledDictionary() []byte {
 	if w.form.leaf.Type == pqfile.ByteArray {
 		binary.LittleEndian.PutUint32(fill[4*(n-1):], uint32(missing-4*int64(n)))
 	}
-	return append(w.dictionary, fill...)
+	w.dictionary = append(w.dictionary, fill...)
+	return w.dictionary
 }
 
 // addDictionary appends a source's dictionary and returns the index of its

@@ -150,12 +150,7 @@ func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, input
 		g, _ := errgroup.WithContext(ctx)
 		g.SetLimit(e.workers())
 		for _, in := range inputs {
-			g.Go(func() error {
-				if err := in.project(s, view); err != nil {
-					return fmt.Errorf("%s: %w", in.file.Path, err)
-				}
-				return nil
-			})
+			g.Go(func() error { return in.project(s, view) })
 		}
 		return g.Wait()
 	}

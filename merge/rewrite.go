@@ -186,13 +186,18 @@ func (r *rewrite) reserved() int64 {
 
 // make decodes and encodes the chunk; size -1 = without slack.
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
-	w := pageWriter{form: r.form, headless: r.headless}
+	w, _ := r.engine.writers.Get().(*pageWriter)
+	if w == nil {
+		w = &pageWriter{}
+	}
+	defer r.engine.writers.Put(w)
+	w.reset(r.form, r.headless)
 	var collect *collector
 	if r.statistics {
 		collect = &collector{leaf: r.form.leaf}
 	}
 	for i := range r.sources {
-		if err := r.addSource(ctx, &w, collect, &r.sources[i]); err != nil {
+		if err := r.addSource(ctx, w, collect, &r.sources[i]); err != nil {
 			return nil, fmt.Errorf("%s: column %q: row group %d: %w",
 				r.sources[i].in.file.Path, r.form.leaf.Name, r.sources[i].rowGroup, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync"
 
 	"github.com/apache/iceberg-go"
 
@@ -108,6 +109,8 @@ type Options struct {
 type Engine struct {
 	opt   Options
 	texts textState
+	// writers keeps *pageWriters, whose buffers are as long as chunks.
+	writers sync.Pool
 }
 
 // NewEngine returns an Engine.

@@ -316,10 +316,21 @@ func (r *ColumnReader) seek(ctx context.Context, target int64) error {
 	if raw == nil {
 		return r.corrupt("offset index points at no data page")
 	}
-	if rows, ok := r.pageRows(raw); ok && rows != next-at.FirstRow {
-		return r.corrupt("offset index gives page %d %d rows, its header %d", i, next-at.FirstRow, rows)
-	}
-	p.peeked = raw
 	r.row = at.FirstRow
+	rows, ok := r.pageRows(raw)
+	if ok {
+		p.peeked = raw
+	} else {
+		if err := r.open(raw); err != nil {
+			return err
+		}
+		rows = int64(countLevel(p.rep, 0))
+	}
+	if rows != next-at.FirstRow {
+		return r.corrupt("offset index gives page %d %d rows, the page has %d", i, next-at.FirstRow, rows)
+	}
+	if !ok {
+		r.passInPage(target)
+	}
 	return nil
 }

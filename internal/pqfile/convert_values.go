@@ -90,7 +90,7 @@ func (c *Conversion) scale(dst, src *Values, to *Node) bool {
 	all := true
 	for i := range src.N {
 		var n int64
-		if src.Width == 4 {
+		if c.From.Type == Int32 {
 			n = int64(int32(binary.LittleEndian.Uint32(src.Fixed[i*4:])))
 		} else {
 			n = int64(binary.LittleEndian.Uint64(src.Fixed[i*8:]))

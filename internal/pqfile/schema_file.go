@@ -224,7 +224,7 @@ func (b *schemaBuilder) mapNode(parent *Node, p *physical) *Node {
 	b.attach(n, key)
 	b.attach(n, value)
 	b.path = b.path[:len(b.path)-1]
-	n.Legacy = rep.elem.Name != "key_value" || key.elem.Name != "key" || value.elem.Name != "value" ||
+	n.Legacy = !annotated(p.elem, LogicalMap, ConvertedMap) || rep.elem.Name != "key_value" || key.elem.Name != "key" || value.elem.Name != "value" ||
 		key.repetition() != Required || value.repeated()
 	return n
 }

@@ -1,6 +1,7 @@
 package pqfile
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,11 +9,13 @@ import (
 	"github.com/apache/iceberg-go"
 )
 
-// golden compares text with testdata/pqproject/name; UPDATE_GOLDEN=1 rewrites it.
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// golden compares text with testdata/pqproject/name.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "testdata", "pqproject", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
+	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

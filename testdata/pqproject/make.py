@@ -77,7 +77,7 @@ def nested(ids):
     return pa.Table.from_pylist(rows, schema)
 
 
-write("nested_v1", nested(True), data_page_size=1, write_batch_size=7, row_group_size=170, dictionary_pagesize_limit=200)
+write("nested_v1", nested(True), write_page_index=True, data_page_size=1, write_batch_size=7, row_group_size=170, dictionary_pagesize_limit=200)
 write("nested_v2", nested(True), data_page_size=64, write_batch_size=16, data_page_version="2.0", write_page_index=True, compression="zstd")
 write("nested_noids", nested(False), compression="none", use_compliant_nested_type=False)
 
@@ -104,7 +104,7 @@ scalars = pa.schema([
     fld("tms", pa.time32("ms"), 12), fld("tns", pa.time64("ns"), 13),
     fld("ms", pa.timestamp("ms"), 14), fld("us", pa.timestamp("us", "UTC"), 15), fld("ns", pa.timestamp("ns"), 16),
     fld("s", pa.string(), 17), fld("b", pa.binary(), 18), fld("fx", pa.binary(16), 19), fld("req", pa.int32(), 20, False),
-    fld("bool", pa.bool_(), 21)])
+    fld("bool", pa.bool_(), 21), fld("null", pa.null(), 22)])
 cols = [
     [-128, 127, None, 0], [-32768, 32767, None, 0], [-2**31, 2**31 - 1, None, 0], [-2**63, 2**63 - 1, None, 0],
     [0, 255, None, 1], [0, 65535, None, 1], [0, 2**32 - 1, None, 1], [0, 2**64 - 1, None, 1],
@@ -114,7 +114,7 @@ cols = [
     pa.array([-1, 1_700_000_000_123, None, 0], pa.timestamp("ms")),
     pa.array([-1, 1_700_000_000_123_456, None, 0], pa.timestamp("us", "UTC")), pa.array(near, pa.timestamp("ns")),
     ["é", "", None, "z"], [b"\x00\xff", b"", None, b"z"], [b"0123456789abcdef", b"\xff" * 16, None, b"\x00" * 16], [1, 2, 3, 4],
-    [True, False, None, True]]
+    [True, False, None, True], pa.nulls(4)]
 write("scalars", pa.table([pa.array(c, f.type) if isinstance(c, list) else c for c, f in zip(cols, scalars)], scalars), version="2.6")
 
 dec = lambda p, s, vals: pa.array([None if v is None else D(v).scaleb(-s, context=decimal.Context(prec=60)) for v in vals], pa.decimal128(p, s))

@@ -1,0 +1,632 @@
+package deletes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/iceberg-go"
+
+	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
+	"github.com/icefs/icefs/snapshot"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// field is an optional column.
+func field(id int, name string, typ iceberg.Type) iceberg.NestedField {
+	return iceberg.NestedField{ID: id, Name: name, Type: typ}
+}
+
+// one is a file of the optional column 1.
+type one[T any] struct {
+	V *T `parquet:"v,optional,id(1)"`
+}
+
+func ones[T any](values ...any) []one[T] {
+	rows := make([]one[T], len(values))
+	for i, v := range values {
+		if v != nil {
+			rows[i].V = ptr(v.(T))
+		}
+	}
+	return rows
+}
+
+// TestSeedExample is the smallest case with all kinds: P1 deletes row 1 of x,
+// P2 row 3, and an equality delete the row with id 42.
+func TestSeedExample(t *testing.T) {
+	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Int64)))
+	l.file.Path = "x"
+	l.files["x"] = parquetOf(t, 100, ones[int64](int64(40), int64(41), int64(42), int64(43), int64(44)))
+	l.addPositions(parquetOf(t, 10, posRows("x", 1)))
+	l.addPositions(parquetOf(t, 10, posRows("x", 3)))
+	l.want(t, "[{1 2} {3 4}]")
+	l.addEquality(parquetOf(t, 10, ones[int64](int64(42))), 1)
+	l.want(t, "[{1 4}]")
+	l.file.Positions = nil
+	l.want(t, "[{2 3}]")
+	l.file.Equality = nil
+	l.want(t, "[]")
+}
+
+func TestEqualityNulls(t *testing.T) {
+	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Int64)))
+	l.files["data"] = parquetOf(t, 2, ones[int64](int64(1), nil, int64(5), nil, int64(0)))
+	l.addEquality(parquetOf(t, 10, ones[int64](int64(5))), 1)
+	l.want(t, "[{2 3}]") // NULL is not matched by values
+	l.file.Equality = nil
+	l.addEquality(parquetOf(t, 10, ones[int64](nil)), 1)
+	l.want(t, "[{1 2} {3 4}]") // NULL matches NULL only
+	l.file.Equality = nil
+	l.addEquality(parquetOf(t, 10, ones[int64](nil, int64(0), nil)), 1)
+	l.want(t, "[{1 2} {3 5}]")
+	l.file.Equality = nil
+	l.addEquality(parquetOf(t, 10, ones[int64]()), 1) // empty
+	l.want(t, "[]")
+}
+
+func TestEqualityFloats(t *testing.T) {
+	nan2 := math.Float64frombits(0x7ff8000000000123)
+	negNaN := math.Float64frombits(0xfff8000000000000)
+	zero, minus := 0.0, math.Copysign(0, -1)
+	data := ones[float64](zero, minus, math.NaN(), nan2, 1.5, negNaN, math.Inf(1), nil)
+	for _, c := range []struct {
+		key  any
+		want string
+	}{
+		{zero, "[{0 1}]"},
+		{minus, "[{1 2}]"},
+		{math.NaN(), "[{2 4} {5 6}]"},
+		{nan2, "[{2 4} {5 6}]"},
+		{math.Inf(1), "[{6 7}]"},
+		{nil, "[{7 8}]"},
+		{2.5, "[]"},
+	} {
+		l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Float64)))
+		l.files["data"] = parquetOf(t, 3, data)
+		l.addEquality(parquetOf(t, 10, ones[float64](c.key)), 1)
+		l.want(t, c.want)
+		if c.key == nil || c.key != c.key && math.Float64bits(c.key.(float64)) == math.Float64bits(nan2) {
+			continue
+		}
+		// A float column since promoted: the delete file still has floats.
+		l.file.Equality = nil
+		l.addEquality(parquetOf(t, 10, ones[float32](float32(c.key.(float64)))), 1)
+		l.want(t, c.want)
+	}
+	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Float32)))
+	l.files["data"] = parquetOf(t, 3, ones[float32](float32(zero), float32(minus), float32(math.NaN()), math.Float32frombits(0x7fc00001)))
+	l.addEquality(parquetOf(t, 10, ones[float32](float32(math.NaN()), float32(minus))), 1)
+	l.want(t, "[{1 4}]")
+}
+
+// resolveOne resolves a single-column equality delete.
+func resolveOne[D, K any](t *testing.T, schemas []*iceberg.Schema, data []D, keys []K) string {
+	t.Helper()
+	l := newLab(schemas...)
+	l.files["data"] = parquetOf(t, 3, data)
+	l.addEquality(parquetOf(t, 2, keys), 1)
+	got, err := l.resolve(NewResolver(Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestEqualityTypes(t *testing.T) {
+	schema := func(typ iceberg.Type) []*iceberg.Schema {
+		return []*iceberg.Schema{iceberg.NewSchema(0, field(1, "v", typ))}
+	}
+	p := iceberg.PrimitiveTypes
+	expect := func(name, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: deleted %s, want %s", name, got, want)
+		}
+	}
+	expect("bool", resolveOne(t, schema(p.Bool), ones[bool](true, false, nil, true), ones[bool](true)), "[{0 1} {3 4}]")
+	expect("int", resolveOne(t, schema(p.Int32), ones[int32](int32(-1), int32(7), nil), ones[int32](int32(-1))), "[{0 1}]")
+	expect("string", resolveOne(t, schema(p.String), ones[string]("", "a", nil, "\x00", "a\x00", "ä"), ones[string]("", "a\x00", "ä")), "[{0 1} {4 6}]")
+	expect("binary", resolveOne(t, schema(p.Binary), ones[[]byte]([]byte{}, []byte{0}, []byte{0, 0}), ones[[]byte]([]byte{0})), "[{1 2}]")
+
+	type id struct {
+		V [16]byte `parquet:"v,uuid,id(1)"`
+	}
+	expect("uuid", resolveOne(t, schema(p.UUID), []id{{[16]byte{1}}, {[16]byte{2}}, {[16]byte{15: 1}}}, []id{{[16]byte{15: 1}}, {[16]byte{1}}}), "[{0 1} {2 3}]")
+	type fixed struct {
+		V [4]byte `parquet:"v,id(1)"`
+	}
+	expect("fixed, several keys", resolveOne(t, schema(iceberg.FixedTypeOf(4)), []fixed{{[4]byte{1}}, {[4]byte{2}}, {[4]byte{3}}}, []fixed{{[4]byte{1}}, {[4]byte{3}}}), "[{0 1} {2 3}]")
+	type date struct {
+		V int32 `parquet:"v,date,id(1)"`
+	}
+	type micros struct {
+		V int64 `parquet:"v,timestamp(microsecond:local),id(1)"`
+	}
+	type millis struct {
+		V int64 `parquet:"v,timestamp(millisecond:local),id(1)"`
+	}
+	type nanos struct {
+		V int64 `parquet:"v,timestamp(nanosecond:local),id(1)"`
+	}
+	type clock struct {
+		V int64 `parquet:"v,time(microsecond),id(1)"`
+	}
+	expect("date", resolveOne(t, schema(p.Date), []date{{-1}, {0}, {20000}}, []date{{-1}, {20000}}), "[{0 1} {2 3}]")
+	expect("time", resolveOne(t, schema(p.Time), []clock{{0}, {1}, {86399999999}}, []clock{{86399999999}}), "[{2 3}]")
+	expect("timestamp", resolveOne(t, schema(p.Timestamp), []micros{{-1}, {0}, {1500}}, []micros{{-1}}), "[{0 1}]")
+	expect("timestamp in millis", resolveOne(t, schema(p.Timestamp), []micros{{-1}, {-1000}, {2000}}, []millis{{-1}, {2}}), "[{1 3}]")
+	expect("timestamp_ns", resolveOne(t, schema(p.TimestampNs), []nanos{{1}, {2}}, []nanos{{2}}), "[{1 2}]")
+	toTimestamp := []*iceberg.Schema{iceberg.NewSchema(0, field(1, "v", p.Date)), iceberg.NewSchema(1, field(1, "v", p.Timestamp))}
+	expect("date promoted to timestamp", resolveOne(t, toTimestamp, []date{{0}, {1}, {-1}}, []micros{{86400e6}, {-86400e6}, {1}}), "[{1 3}]")
+}
+
+func TestEqualityDecimals(t *testing.T) {
+	type in32 struct {
+		V int32 `parquet:"v,decimal(2:9),id(1)"`
+	}
+	type in64 struct {
+		V int64 `parquet:"v,decimal(2:18),id(1)"`
+	}
+	type in16 struct {
+		V [16]byte `parquet:"v,decimal(2:38),id(1)"`
+	}
+	minus := [16]byte{}
+	for i := range minus {
+		minus[i] = 0xFF
+	}
+	d := func(precision, id int) *iceberg.Schema {
+		return iceberg.NewSchema(id, field(1, "v", iceberg.DecimalTypeOf(precision, 2)))
+	}
+	grown := []*iceberg.Schema{d(9, 0), d(18, 1), d(38, 2)}
+	for name, got := range map[string]string{
+		"4 bytes by 8":  resolveOne(t, grown, []in32{{-1}, {150}, {7}}, []in64{{-1}, {7}}),
+		"4 bytes by 16": resolveOne(t, grown, []in32{{-1}, {150}, {7}}, []in16{{minus}, {[16]byte{15: 7}}}),
+		"8 bytes by 4":  resolveOne(t, grown, []in64{{-1}, {150}, {7}}, []in32{{-1}, {7}}),
+		"16 bytes by 4": resolveOne(t, grown, []in16{{minus}, {[16]byte{14: 1}}, {[16]byte{15: 7}}}, []in32{{-1}, {7}}),
+		"16 by 16":      resolveOne(t, grown, []in16{{minus}, {[16]byte{14: 1}}, {[16]byte{15: 7}}}, []in16{{minus}, {[16]byte{15: 7}}}),
+	} {
+		if want := "[{0 1} {2 3}]"; got != want {
+			t.Errorf("%s: deleted %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestEqualityEvolved: keys by field id through renames, promotions, drops,
+// columns added later and a name used again.
+func TestEqualityEvolved(t *testing.T) {
+	p := iceberg.PrimitiveTypes
+	v0 := iceberg.NewSchema(0, field(1, "a", p.Int32), field(2, "b", p.String))
+	v1 := iceberg.NewSchema(1, field(1, "a", p.Int64), field(2, "renamed", p.String), field(3, "added", p.Int32))
+	v2 := iceberg.NewSchema(2, field(1, "a", p.Int64), iceberg.NestedField{ID: 4, Name: "b", Type: p.String, InitialDefault: "dflt"}, field(3, "added", p.Int32))
+	type old struct {
+		A *int32  `parquet:"a,optional,id(1)"`
+		B *string `parquet:"b,optional,id(2)"`
+	}
+	data := []old{{ptr(int32(1)), ptr("x")}, {ptr(int32(2)), nil}, {nil, ptr("y")}}
+	type keyB struct {
+		Extra *int64  `parquet:"extra,optional,id(77)"`
+		B     *string `parquet:"whatever,optional,id(2)"`
+		A     *int64  `parquet:"a,optional,id(1)"`
+	}
+	type added struct {
+		V *int32 `parquet:"added,optional,id(3)"`
+	}
+	type newB struct {
+		B *string `parquet:"b,optional,id(4)"`
+	}
+	for _, c := range []struct {
+		name string
+		keys []byte
+		ids  []int
+		want string
+	}{
+		{"promoted, delete newer", parquetOf(t, 9, ones[int64](int64(2))), []int{1}, "[{1 2}]"},
+		{"promoted, delete older", parquetOf(t, 9, ones[int32](int32(2))), []int{1}, "[{1 2}]"},
+		{"dropped column", parquetOf(t, 9, []keyB{{B: ptr("y")}}), []int{2}, "[{2 3}]"},
+		{"extra columns, other order", parquetOf(t, 9, []keyB{{A: ptr(int64(2)), Extra: ptr(int64(9))}, {B: ptr("x"), A: ptr(int64(1))}}), []int{2, 1}, "[{0 2}]"},
+		{"ids repeated", parquetOf(t, 9, []keyB{{A: ptr(int64(2))}}), []int{1, 2, 1}, "[{1 2}]"},
+		{"added later, value", parquetOf(t, 9, []added{{ptr(int32(5))}}), []int{3}, "[]"},
+		{"added later, NULL", parquetOf(t, 9, []added{{nil}}), []int{3}, "[{0 3}]"},
+		{"initial default", parquetOf(t, 9, []newB{{ptr("dflt")}}), []int{4}, "[{0 3}]"},
+		{"initial default is not NULL", parquetOf(t, 9, []newB{{nil}, {ptr("x")}}), []int{4}, "[]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(v0, v1, v2)
+			l.files["data"] = parquetOf(t, 2, data)
+			l.addEquality(c.keys, c.ids...)
+			l.want(t, c.want)
+		})
+	}
+}
+
+func TestEqualityNested(t *testing.T) {
+	p := iceberg.PrimitiveTypes
+	schema := iceberg.NewSchema(0, field(1, "v", p.Int64), field(2, "st", &iceberg.StructType{FieldList: []iceberg.NestedField{
+		field(3, "x", p.Int64), field(4, "y", p.String)}}))
+	type inner struct {
+		X *int64  `parquet:"x,optional,id(3)"`
+		Y *string `parquet:"y,optional,id(4)"`
+	}
+	type row struct {
+		V  *int64 `parquet:"v,optional,id(1)"`
+		St *inner `parquet:"st,optional,id(2)"`
+	}
+	l := newLab(schema)
+	l.files["data"] = parquetOf(t, 2, []row{
+		{ptr(int64(1)), &inner{ptr(int64(10)), ptr("a")}},
+		{ptr(int64(2)), &inner{nil, ptr("b")}},
+		{ptr(int64(3)), nil},
+		{ptr(int64(4)), &inner{ptr(int64(11)), nil}},
+	})
+	type key struct {
+		St *struct {
+			X *int64 `parquet:"x,optional,id(3)"`
+		} `parquet:"st,optional,id(2)"`
+	}
+	in := func(x *int64) key {
+		k := key{}
+		k.St = &struct {
+			X *int64 `parquet:"x,optional,id(3)"`
+		}{x}
+		return k
+	}
+	l.addEquality(parquetOf(t, 9, []key{in(ptr(int64(11)))}), 3)
+	l.want(t, "[{3 4}]")
+	l.file.Equality = nil
+	l.addEquality(parquetOf(t, 9, []key{in(nil)}), 3) // a field of a NULL struct is NULL
+	l.want(t, "[{1 3}]")
+	l.file.Equality = nil
+	l.addEquality(parquetOf(t, 9, []row{{ptr(int64(1)), &inner{ptr(int64(10)), nil}}, {ptr(int64(4)), &inner{ptr(int64(10)), nil}}}), 1, 3)
+	l.want(t, "[{0 1}]")
+}
+
+// TestEqualityMany compares multi-column keys with a map of rows, over several
+// row groups, batches, dictionaries and NULLs.
+func TestEqualityMany(t *testing.T) {
+	type row struct {
+		A *int64   `parquet:"a,optional,id(1)"`
+		B *string  `parquet:"b,optional,id(2),dict"`
+		C *float64 `parquet:"c,optional,id(3)"`
+		D bool     `parquet:"d,id(4)"`
+	}
+	p := iceberg.PrimitiveTypes
+	schema := iceberg.NewSchema(0, field(1, "a", p.Int64), field(2, "b", p.String), field(3, "c", p.Float64), field(4, "d", p.Bool))
+	r := rand.New(rand.NewPCG(1, 2))
+	random := func() (row row) {
+		if r.IntN(5) > 0 {
+			row.A = ptr(r.Int64N(12))
+		}
+		if r.IntN(5) > 0 {
+			row.B = ptr(strings.Repeat("k", r.IntN(6)))
+		}
+		if r.IntN(5) > 0 {
+			row.C = ptr(float64(r.IntN(4)))
+		}
+		row.D = r.IntN(2) == 0
+		return row
+	}
+	text := func(row row) string {
+		s := func(p any) string { return fmt.Sprint(p) }
+		a, b, c := "NULL", "NULL", "NULL"
+		if row.A != nil {
+			a = s(*row.A)
+		}
+		if row.B != nil {
+			b = "'" + *row.B
+		}
+		if row.C != nil {
+			c = s(*row.C)
+		}
+		return a + "|" + b + "|" + c + "|" + s(row.D)
+	}
+	rows := make([]row, 60_000)
+	for i := range rows {
+		rows[i] = random()
+	}
+	l := newLab(schema)
+	l.files["data"] = parquetOf(t, 25_000, rows)
+	gone := map[string]bool{}
+	for range 3 {
+		keys := make([]row, 150)
+		for i := range keys {
+			keys[i] = random()
+			gone[text(keys[i])] = true
+		}
+		l.addEquality(parquetOf(t, 40, keys), 1, 2, 3, 4)
+	}
+	got, err := NewResolver(Options{}).Resolve(context.Background(), l.table, l, &l.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i, row := range rows {
+		if gone[text(row)] {
+			n++
+		}
+		if (got.CountRange(int64(i), int64(i)+1) == 1) != gone[text(row)] {
+			t.Fatalf("row %d, %s: deleted %v", i, text(row), !gone[text(row)])
+		}
+	}
+	if n < 1000 || got.Count() != int64(n) {
+		t.Errorf("%d deleted, want %d", got.Count(), n)
+	}
+}
+
+func TestEqualityRefused(t *testing.T) {
+	p := iceberg.PrimitiveTypes
+	list := &iceberg.ListType{ElementID: 3, Element: p.Int64}
+	schema := iceberg.NewSchema(0, field(1, "v", p.Int64), field(2, "l", list), field(4, "s", p.String))
+	keys := parquetOf(t, 9, ones[int64](int64(1)))
+	text := parquetOf(t, 9, ones[string]("1"))
+	type noIDs struct {
+		V int64 `parquet:"v"`
+	}
+	for _, c := range []struct {
+		name string
+		keys []byte
+		ids  []int
+		want error
+	}{
+		{"no ids", keys, nil, ErrCorrupt},
+		{"column missing in the delete file", keys, []int{4}, ErrCorrupt},
+		{"one of two missing", keys, []int{1, 4}, ErrCorrupt},
+		{"id of no schema", keys, []int{99}, ErrCorrupt},
+		{"id of a list", keys, []int{2}, ErrUnsupported},
+		{"id inside a list", keys, []int{3}, ErrCorrupt},
+		{"another type", text, []int{1}, ErrUnsupported},
+		{"cut", keys[:len(keys)-3], []int{1}, ErrCorrupt},
+		{"no ids in the file", parquetOf(t, 9, []noIDs{{1}}), []int{1}, ErrCorrupt},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(schema)
+			l.files["data"] = parquetOf(t, 2, ones[int64](int64(1), int64(2)))
+			l.addEquality(c.keys, c.ids...)
+			got, err := l.resolve(NewResolver(Options{Cache: &mapCache{}, Persist: &mapPersist{}}))
+			if !errors.Is(err, c.want) || strings.Count(fmt.Sprint(err), "equality-0") != 1 {
+				t.Errorf("%s, error %v, want %v", got, err, c.want)
+			}
+		})
+	}
+	l := newLab(schema)
+	l.files["data"] = parquetOf(t, 2, ones[int64](int64(1)))
+	l.addEquality(nil, 1).Records = 0
+	delete(l.files, "equality-0")
+	if _, err := l.resolve(NewResolver(Options{})); !errors.Is(err, source.ErrNotFound) {
+		t.Errorf("missing delete file without records: %v", err)
+	}
+}
+
+func TestEqualityConstantsAndMapping(t *testing.T) {
+	p := iceberg.PrimitiveTypes
+	schema := iceberg.NewSchema(0, field(1, "v", p.Int64), field(2, "part", p.String))
+	type key struct {
+		V    int64  `parquet:"v,id(1)"`
+		Part string `parquet:"part,id(2)"`
+	}
+	type imported struct {
+		V int64 `parquet:"old_v"`
+	}
+	spec := iceberg.NewPartitionSpecID(3, iceberg.PartitionField{SourceIDs: []int{2}, FieldID: 1000, Name: "part", Transform: iceberg.IdentityTransform{}})
+	l := newLab(schema)
+	l.table.Specs = map[int]iceberg.PartitionSpec{3: spec}
+	l.table.NameMapping = iceberg.NameMapping{{FieldID: ptr(1), Names: []string{"v", "old_v"}}, {FieldID: ptr(2), Names: []string{"part"}}}
+	l.file.SpecID, l.file.Partition = 3, map[int]any{1000: "p1"}
+	l.files["data"] = parquetOf(t, 9, []imported{{1}, {2}, {3}})
+	l.addEquality(parquetOf(t, 9, []key{{2, "p1"}, {3, "p2"}}), 1, 2)
+	r := NewResolver(Options{Cache: &mapCache{}, Persist: &mapPersist{}})
+	for _, c := range []struct {
+		value any
+		want  string
+	}{{"p1", "[{1 2}]"}, {"p2", "[{2 3}]"}, {nil, "[]"}} {
+		// One resolver: what the constant is belongs to the cached result's key.
+		l.file.DataFile = ptr(*l.file.DataFile)
+		l.file.Partition = map[int]any{1000: c.value}
+		if got, err := l.resolve(r); got != c.want || err != nil {
+			t.Errorf("partition %v: %s, %v, want %s", c.value, got, err, c.want)
+		}
+	}
+	l.table.NameMapping = nil
+	if _, err := l.resolve(r); !errors.Is(err, pqfile.ErrNoFieldIDs) {
+		t.Errorf("without a name mapping: %v", err)
+	}
+}
+
+// TestEqualityPrunes: only row groups that can hold a key are decoded.
+func TestEqualityPrunes(t *testing.T) {
+	var ints, texts []any
+	for i := range 1000 {
+		ints = append(ints, int64(i))
+		texts = append(texts, fmt.Sprintf("k%03d", i))
+	}
+	withNull := slices.Clone(ints)
+	withNull[5] = nil
+	type required struct {
+		V int64 `parquet:"v,id(1)"`
+	}
+	must := make([]required, 1000)
+	for i := range must {
+		must[i].V = int64(i)
+	}
+	p := iceberg.PrimitiveTypes
+	for _, c := range []struct {
+		name   string
+		typ    iceberg.Type
+		data   []byte
+		keys   []byte
+		want   string
+		chunks int64 // of ten
+	}{
+		{"one key", p.Int64, parquetOf(t, 100, ones[int64](ints...)), parquetOf(t, 9, ones[int64](int64(555))), "[{555 556}]", 1},
+		{"between groups", p.Int64, parquetOf(t, 100, ones[int64](ints...)), parquetOf(t, 9, ones[int64](int64(50), int64(950))), "[{50 51} {950 951}]", 2},
+		{"outside", p.Int64, parquetOf(t, 100, ones[int64](ints...)), parquetOf(t, 9, ones[int64](int64(-5), int64(5000))), "[]", 0},
+		{"NULL may be anywhere", p.Int64, parquetOf(t, 100, ones[int64](withNull...)), parquetOf(t, 9, ones[int64](nil)), "[{5 6}]", 10},
+		{"NULL in a required column", p.Int64, parquetOf(t, 100, must), parquetOf(t, 9, ones[int64](nil, int64(7))), "[{7 8}]", 1},
+		{"text", p.String, parquetOf(t, 100, ones[string](texts...)), parquetOf(t, 9, ones[string]("k150", "k160")), "[{150 151} {160 161}]", 1},
+		{"promoted", p.Int64, parquetOf(t, 100, func() []one[int32] {
+			var v []any
+			for i := range 1000 {
+				v = append(v, int32(i))
+			}
+			return ones[int32](v...)
+		}()), parquetOf(t, 9, ones[int64](int64(999))), "[{999 1000}]", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(iceberg.NewSchema(0, field(1, "v", c.typ)))
+			l.files["data"] = c.data
+			l.addEquality(c.keys, 1)
+			// The keys' own chunks are counted by a look at the delete file alone.
+			var keyStats, stats pqfile.Stats
+			schema, err := newKeySchema(l.table, []int{1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj, _ := l.Open(context.Background(), "equality-0")
+			run := &run{files: []equalityFile{newEqualityFile(l.file.Equality[0], obj)}}
+			if _, err := NewResolver(Options{Stats: &keyStats}).keySet(context.Background(), schema, run); err != nil {
+				t.Fatal(err)
+			}
+			got, err := l.resolve(NewResolver(Options{Stats: &stats}))
+			if got != c.want || err != nil {
+				t.Errorf("deleted %s, %v, want %s", got, err, c.want)
+			}
+			if n := stats.Chunks.Load() - keyStats.Chunks.Load(); n != c.chunks {
+				t.Errorf("%d chunks decoded, want %d", n, c.chunks)
+			}
+		})
+	}
+}
+
+// TestEqualityIncremental: a grown delete set reads only what is new, across
+// resolvers that share what is persisted.
+func TestEqualityIncremental(t *testing.T) {
+	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Int64)))
+	l.files["data"] = parquetOf(t, 100, ones[int64](int64(1), int64(2), int64(3), int64(4)))
+	l.addEquality(parquetOf(t, 9, ones[int64](int64(1))), 1)
+	l.addEquality(parquetOf(t, 9, ones[int64](int64(3))), 1)
+	persist := &mapPersist{}
+	var stats pqfile.Stats
+	opt := Options{Cache: &mapCache{}, Persist: persist, Stats: &stats}
+	check := func(opt Options, want string, footers int64) {
+		t.Helper()
+		before := stats.Footers.Load()
+		if got, err := l.resolve(NewResolver(opt)); got != want || err != nil {
+			t.Errorf("deleted %s, %v, want %s", got, err, want)
+		}
+		if n := stats.Footers.Load() - before; n != footers {
+			t.Errorf("%d footers read, want %d", n, footers)
+		}
+	}
+	check(opt, "[{0 1} {2 3}]", 3) // two delete files and the data file, once
+	check(opt, "[{0 1} {2 3}]", 0)
+	l.addEquality(parquetOf(t, 9, ones[int64](int64(4))), 1)
+	check(opt, "[{0 1} {2 4}]", 1) // the data file's footer is cached
+	fresh := opt
+	fresh.Cache = &mapCache{} // another mount
+	check(fresh, "[{0 1} {2 4}]", 0)
+	for key := range persist.values {
+		persist.values[key] = []byte("not a bitmap")
+	}
+	fresh.Cache = &mapCache{}
+	check(fresh, "[{0 1} {2 4}]", 4)
+}
+
+func TestResolveRefuses(t *testing.T) {
+	boom := errors.New("boom")
+	l := newLab()
+	l.files["data"] = nil
+	if p, err := NewResolver(Options{}).Resolve(context.Background(), l.table, l, &l.file); p != nil || err != nil {
+		t.Errorf("no deletes: %v, %v", p, err)
+	}
+	l.addPositions(parquetOf(t, 9, posRows("data", 1))).EncryptedKey = true
+	if _, err := l.resolve(NewResolver(Options{})); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "positions-0") {
+		t.Errorf("encrypted: %v", err)
+	}
+	l.file.Err = boom
+	if _, err := l.resolve(NewResolver(Options{})); !errors.Is(err, boom) {
+		t.Errorf("pairing error: %v", err)
+	}
+}
+
+func TestResolveDV(t *testing.T) {
+	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Int64)))
+	l.files["data"] = parquetOf(t, 100, ones[int64](int64(1), int64(2), int64(3), int64(4)))
+	a, b := blobOf(encode(t, []int64{0}, false)), blobOf(encode(t, []int64{1, 2}, false))
+	// Two vectors of one length in one file without any Puffin frame.
+	l.files["vectors"] = slices.Concat(a, b)
+	dv := func(off, size, records int64) *snapshot.DataFile {
+		return &snapshot.DataFile{Path: "vectors", Content: snapshot.PositionDeletes, Format: snapshot.Puffin,
+			ContentOffset: off, ContentSize: size, Records: records, Referenced: "data", HasReferenced: true}
+	}
+	r := NewResolver(Options{Cache: &mapCache{}})
+	l.file.DV = dv(0, int64(len(a)), 1)
+	if got, err := l.resolve(r); got != "[{0 1}]" || err != nil {
+		t.Errorf("first vector: %s, %v", got, err)
+	}
+	reads := l.reads.Load()
+	l.file.DV = dv(int64(len(a)), int64(len(b)), 2)
+	if got, err := l.resolve(r); got != "[{1 3}]" || err != nil || l.reads.Load() != reads+1 {
+		t.Errorf("second vector: %s, %v, %d reads", got, err, l.reads.Load()-reads)
+	}
+	l.addPositions(parquetOf(t, 9, posRows("data", 3))) // a vector replaces these
+	if got, err := l.resolve(r); got != "[{1 3}]" || err != nil {
+		t.Errorf("beside position deletes: %s, %v", got, err)
+	}
+	l.addEquality(parquetOf(t, 9, ones[int64](int64(4))), 1) // but not these
+	if got, err := l.resolve(r); got != "[{1 4}]" || err != nil {
+		t.Errorf("beside equality deletes: %s, %v", got, err)
+	}
+	l.file.Equality = nil
+	for name, bad := range map[string]*snapshot.DataFile{
+		"past the end":   dv(int64(len(a)), int64(len(b))+1, 2),
+		"no offset":      dv(-1, int64(len(a)), 1),
+		"huge offset":    dv(math.MaxInt64, int64(len(a)), 1),
+		"tiny":           dv(0, 11, 1),
+		"huge":           dv(0, math.MaxInt64, 1),
+		"between blobs":  dv(4, int64(len(a)), 1),
+		"wrong count":    dv(0, int64(len(a)), 2),
+		"negative count": dv(0, int64(len(a)), -1),
+	} {
+		l.file.DV = bad
+		if got, err := l.resolve(NewResolver(Options{Cache: &mapCache{}})); !errors.Is(err, ErrCorrupt) || strings.Count(err.Error(), "vectors") != 1 {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+func TestKey(t *testing.T) {
+	a := &snapshot.DataFile{Path: "a", Content: snapshot.PositionDeletes}
+	b := &snapshot.DataFile{Path: "b", Content: snapshot.EqualityDeletes, EqualityIDs: []int{1}}
+	v := &snapshot.DataFile{Path: "v", Content: snapshot.PositionDeletes, Format: snapshot.Puffin, ContentOffset: 4, ContentSize: 40}
+	key := func(f snapshot.File) string { return Key(&f) }
+	if k := key(snapshot.File{}); k != "" {
+		t.Errorf("key of no deletes = %q", k)
+	}
+	files := []snapshot.File{
+		{Positions: []*snapshot.DataFile{a}},
+		{Positions: []*snapshot.DataFile{a}, Equality: []*snapshot.DataFile{b}},
+		{Equality: []*snapshot.DataFile{b}},
+		{DV: v},
+		{DV: ptr(snapshot.DataFile{Path: "v", Content: snapshot.PositionDeletes, Format: snapshot.Puffin, ContentOffset: 44, ContentSize: 40})},
+		{Equality: []*snapshot.DataFile{{Path: "b", Content: snapshot.EqualityDeletes, EqualityIDs: []int{2}}}},
+	}
+	seen := map[string]int{}
+	for i, f := range files {
+		if j, dup := seen[key(f)]; dup {
+			t.Errorf("delete sets %d and %d have one key", i, j)
+		}
+		seen[key(f)] = i
+	}
+	x := snapshot.File{Positions: []*snapshot.DataFile{a, {Path: "c"}}}
+	y := snapshot.File{Positions: []*snapshot.DataFile{{Path: "c"}, a}}
+	if key(x) != key(y) {
+		t.Error("the key depends on the order of the files")
+	}
+}
