@@ -3,6 +3,7 @@ package merge
 import (
 	"fmt"
 	"math/bits"
+	"strconv"
 )
 
 // maxDecimalDigits is the widest decimal of Iceberg.
@@ -54,6 +55,9 @@ func appendDecimalBytes(dst, b []byte, scale int) ([]byte, error) {
 // appendDecimal128 writes the magnitude hi:lo, scaled. Digits are made from the
 // right into a buffer that holds 39 digits, a point and a sign.
 func appendDecimal128(dst []byte, neg bool, hi, lo uint64, scale int) []byte {
+	if hi == 0 {
+		return appendDecimal64(dst, neg, lo, scale)
+	}
 	var buf [64]byte
 	at := len(buf)
 	const chunk = 1e19 // the largest power of ten in 64 bits
@@ -88,4 +92,28 @@ func appendDecimal128(dst []byte, neg bool, hi, lo uint64, scale int) []byte {
 		buf[at] = '-'
 	}
 	return append(dst, buf[at:]...)
+}
+
+// appendDecimal64 is appendDecimal128 of 64 bits.
+func appendDecimal64(dst []byte, neg bool, v uint64, scale int) []byte {
+	if neg {
+		dst = append(dst, '-')
+	}
+	var buf [20]byte
+	digits := strconv.AppendUint(buf[:0], v, 10)
+	whole := len(digits) - scale
+	switch {
+	case scale == 0:
+		return append(dst, digits...)
+	case whole > 0:
+		dst = append(dst, digits[:whole]...)
+		digits = digits[whole:]
+		dst = append(dst, '.')
+	default:
+		dst = append(dst, '0', '.')
+		for ; whole < 0; whole++ {
+			dst = append(dst, '0')
+		}
+	}
+	return append(dst, digits...)
 }

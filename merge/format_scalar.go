@@ -140,12 +140,24 @@ func appendFraction(dst []byte, frac, units int64) []byte {
 	if frac == 0 {
 		return dst
 	}
-	dst = append(dst, '.')
-	for unit := units / 10; frac > 0; unit /= 10 {
-		dst = append(dst, byte('0'+frac/unit))
-		frac %= unit
+	digits := 6
+	switch units {
+	case 1e3:
+		digits = 3
+	case 1e9:
+		digits = 9
 	}
-	return dst
+	for frac%10 == 0 {
+		frac /= 10
+		digits--
+	}
+	var buf [10]byte
+	buf[0] = '.'
+	for i := digits; i > 0; i-- {
+		buf[i] = byte('0' + frac%10)
+		frac /= 10
+	}
+	return append(dst, buf[:digits+1]...)
 }
 
 // appendDate writes the day that is days after 1970-01-01, in the proleptic

@@ -255,7 +255,7 @@ func formatted(t *testing.T, schema *iceberg.Schema, opt CSVOptions, json bool, 
 		dst = append(dst[:0], form.head...)
 		for i := range rows {
 			was := len(dst)
-			dst = b.appendRow(dst, i)
+			dst = b.appendRows(dst, int64(i), int64(i+1), b.lengths[i])
 			if len(dst)-was != b.lengths[i] {
 				t.Errorf("row %d has %d bytes, measured %d", i, len(dst)-was, b.lengths[i])
 			}

@@ -165,20 +165,15 @@ func (in *textInput) writeUnit(ctx context.Context, w io.Writer, g int) error {
 			return err
 		}
 		for _, live := range c.live {
-			for i := live.Start; i < live.End; i++ {
-				buf = c.batch.appendRow(buf, int(i))
-				if len(buf) >= checkpointBytes {
-					if _, err := w.Write(buf); err != nil {
-						return err
-					}
-					buf = buf[:0]
+			for from := live.Start; from < live.End; {
+				end, bytes := c.batch.run(from, live.End, checkpointBytes)
+				buf = c.batch.appendRows(buf[:0], from, end, bytes)
+				if _, err := w.Write(buf); err != nil {
+					return err
 				}
+				from = end
 			}
 		}
-		if _, err := w.Write(buf); err != nil {
-			return err
-		}
-		buf = buf[:0]
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -161,9 +162,8 @@ func (c *textCursor) appendTo(ctx context.Context, dst []byte, end int64) ([]byt
 			return dst, err
 		}
 		for _, live := range c.live {
-			for i := live.Start; i < live.End; i++ {
-				dst = c.batch.appendRow(dst, int(i))
-			}
+			end, bytes := c.batch.run(live.Start, live.End, math.MaxInt)
+			dst = c.batch.appendRows(dst, live.Start, end, bytes)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/icefs/icefs/internal/pqfile"
 )
@@ -72,13 +73,45 @@ func (b *textBatch) measure(rows int) {
 	}
 }
 
-// appendRow appends the text of row i.
-func (b *textBatch) appendRow(dst []byte, i int) []byte {
-	for j, c := range b.columns {
-		dst = append(dst, b.form.before[j]...)
-		dst = append(dst, c.cells.text[c.cells.start[i]:c.cells.end[i]]...)
+// run returns the end of a run of rows from row from, at most to, whose text is
+// at most limit bytes or one row, and its bytes.
+func (b *textBatch) run(from, to int64, limit int) (end int64, bytes int) {
+	for end = from; end < to; end++ {
+		n := b.lengths[end]
+		if bytes+n > limit && end > from {
+			break
+		}
+		bytes += n
 	}
-	return append(dst, b.form.after...)
+	return end, bytes
+}
+
+// appendRows appends the text of rows [from, to), which has so many bytes.
+func (b *textBatch) appendRows(dst []byte, from, to int64, bytes int) []byte {
+	dst = slices.Grow(dst, bytes)
+	out, at := dst[:cap(dst)], len(dst)
+	before, after := b.form.before, b.form.after
+	for i := from; i < to; i++ {
+		for j, c := range b.columns {
+			at = put(out, at, before[j], 0, len(before[j]))
+			at = put(out, at, c.cells.text, int(c.cells.start[i]), int(c.cells.end[i]))
+		}
+		at = put(out, at, after, 0, len(after))
+	}
+	return out[:at]
+}
+
+// put copies text[from:to] to dst[at:] and returns the end of the copy. Most
+// cells are short: those are copied as 32 bytes, the rest of which the next
+// cell overwrites.
+func put(dst []byte, at int, text []byte, from, to int) int {
+	n := to - from
+	if n <= 32 && from+32 <= len(text) && at+32 <= len(dst) {
+		*(*[16]byte)(dst[at:]) = *(*[16]byte)(text[from:])
+		*(*[16]byte)(dst[at+16:]) = *(*[16]byte)(text[from+16:])
+		return at + n
+	}
+	return at + copy(dst[at:], text[from:to])
 }
 
 // columnNames lists the top-level columns of a view.

@@ -16,7 +16,8 @@ type textInput struct {
 	scan    Scan
 	setup   *textSetup
 	file    *snapshot.File
-	key     string // identity of the file's bytes, deletes and constants under the setup
+	dataKey string // identity of the file's bytes and constants under the setup
+	key     string // the same with its deletes
 	source  rowSource
 	deleted *deletes.Positions // set by resolve
 }
@@ -83,7 +84,8 @@ func (e *Engine) openText(ctx context.Context, s Scan, set *textSetup, i int) (*
 	default:
 		return nil, fmt.Errorf("%s is a data file in format %s: %w", f.Path, f.Format, ErrUnsupported)
 	}
-	in.key = textKey(set.key, obj.Version(), f.DeleteKey(), snapshot.PartitionKey(0, nil, target.Constants))
+	in.dataKey = textKey(set.key, obj.Version(), snapshot.PartitionKey(0, nil, target.Constants))
+	in.key = textKey(in.dataKey, f.DeleteKey())
 	return in, nil
 }
 

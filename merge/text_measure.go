@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -54,6 +55,7 @@ func (v *textView) measure(ctx context.Context) (*textLayout, error) {
 		return nil, err
 	}
 	units := make([][]textUnit, len(v.scan.Plan.Files))
+	// Slots bound the measurements in progress over all files.
 	slots := make(chan struct{}, v.engine.workers())
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(v.engine.workers())
@@ -84,6 +86,7 @@ func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, slots
 	for g, rows := range in.groups() {
 		units = append(units, textUnit{file: i, group: g, rows: rows, key: in.unitKey(g)})
 	}
+	workers := max(1, v.engine.workers()/max(1, len(units), len(v.scan.Plan.Files)))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(v.engine.workers())
 	for k := range units {
@@ -91,7 +94,7 @@ func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, slots
 			return protect(func() (err error) {
 				slots <- struct{}{}
 				defer func() { <-slots }()
-				units[k].measure, err = v.engine.textMeasure(ctx, in, &units[k])
+				units[k].measure, err = v.engine.textMeasure(ctx, in, &units[k], workers)
 				return err
 			})
 		})
@@ -99,29 +102,23 @@ func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, slots
 	return units, g.Wait()
 }
 
-// textMeasure returns the measurement of a unit: cached, kept on disk, or made.
-func (e *Engine) textMeasure(ctx context.Context, in *textInput, u *textUnit) (*textMeasure, error) {
+// textMeasure returns the measurement of a unit: cached, kept on disk, or made,
+// with up to workers columns at a time.
+func (e *Engine) textMeasure(ctx context.Context, in *textInput, u *textUnit, workers int) (*textMeasure, error) {
 	key := "text|measure|" + u.key
 	v, err := e.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
-		if e.opt.Persist != nil {
-			if b, ok := e.opt.Persist.Get(key); ok {
-				if m := decodeMeasure(b, u.rows); m != nil {
-					return m, m.bytes(), nil
-				}
-			}
+		if m := decodeMeasure(e.kept(key), u.rows); m != nil {
+			return m, m.bytes(), nil
 		}
 		in := *in // a load belongs to no caller: it resolves on its own context
 		if err := in.resolve(ctx); err != nil {
 			return nil, 0, err
 		}
-		m, err := in.measureUnit(ctx, u.group)
+		m, err := in.measureUnit(ctx, u, workers)
 		if err != nil {
 			return nil, 0, err
 		}
-		e.count(func(c *Counters) { c.GroupsMeasured.Add(1) })
-		if e.opt.Persist != nil {
-			e.opt.Persist.Put(key, m.encode())
-		}
+		e.keep(key, m.encode())
 		return m, m.bytes(), nil
 	})
 	if err != nil {
@@ -130,35 +127,75 @@ func (e *Engine) textMeasure(ctx context.Context, in *textInput, u *textUnit) (*
 	return v.(*textMeasure), nil
 }
 
-// measureUnit formats row group g and keeps only the lengths.
-func (in *textInput) measureUnit(ctx context.Context, g int) (*textMeasure, error) {
-	c, err := in.cursor(g, 1)
-	if err != nil {
-		return nil, err
+// kept returns what is kept on disk for a key, or nil.
+func (e *Engine) kept(key string) []byte {
+	if e.opt.Persist == nil {
+		return nil
 	}
-	defer c.close()
-	m := &textMeasure{}
-	at, last := int64(0), int64(-checkpointBytes) // a mark at the first row
-	for {
-		more, err := c.fill(ctx, c.rows)
-		if err != nil {
+	b, _ := e.opt.Persist.Get(key)
+	return b
+}
+
+// keep keeps a small result on disk.
+func (e *Engine) keep(key string, value []byte) {
+	if e.opt.Persist != nil {
+		e.opt.Persist.Put(key, value)
+	}
+}
+
+// measureUnit measures a unit from the lengths of all its stored rows, which
+// are kept without deletes, so that a snapshot with other deletes costs no
+// decoding. Where most rows are dead, or one of them cannot be formatted, only
+// the live ones are.
+func (in *textInput) measureUnit(ctx context.Context, u *textUnit, workers int) (*textMeasure, error) {
+	first := in.source.groups()[u.group]
+	dead := in.deleted.CountRange(first, first+u.rows)
+	if dead == u.rows {
+		return &textMeasure{}, nil
+	}
+	if dead <= u.rows/2 || in.engine.kept(in.lengthsKey(u)) != nil {
+		lengths, err := in.engine.textLengths(ctx, in, u, workers)
+		if err == nil {
+			return lengths.measure(in.deleted, first, u.rows)
+		}
+		if dead == 0 || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
 			return nil, err
 		}
-		if !more {
-			m.size = at
-			return m, nil
+	}
+	in.engine.count(func(c *Counters) { c.GroupsMeasured.Add(1) })
+	m := &textMeasure{}
+	err := in.eachLengths(ctx, u.group, workers, m.add)
+	return m, err
+}
+
+// eachLengths formats the live rows of a row group and gives the lengths of
+// each run of them, with the row that it begins at.
+func (in *textInput) eachLengths(ctx context.Context, group, workers int, give func(lengths []int, row int64)) error {
+	c, err := in.cursor(group, workers)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	for {
+		more, err := c.fill(ctx, c.rows)
+		if err != nil || !more {
+			return err
 		}
 		for _, live := range c.live {
-			for i, n := range c.batch.lengths[live.Start:live.End] {
-				if at-last >= checkpointBytes {
-					m.marks = append(m.marks, textMark{at, c.base + live.Start + int64(i)})
-					last = at
-				}
-				at += int64(n)
-			}
-			m.live += live.End - live.Start
+			give(c.batch.lengths[live.Start:live.End], c.base+live.Start)
 		}
 	}
+}
+
+// add counts a run of live rows that begins at row.
+func (m *textMeasure) add(lengths []int, row int64) {
+	for i, n := range lengths {
+		if len(m.marks) == 0 || m.size-m.marks[len(m.marks)-1].offset >= checkpointBytes {
+			m.marks = append(m.marks, textMark{m.size, row + int64(i)})
+		}
+		m.size += int64(n)
+	}
+	m.live += int64(len(lengths))
 }
 
 // bytes estimates the heap kept.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/pflag"
@@ -44,7 +45,11 @@ func pathArg(args []string) string {
 
 // list prints a folder's entries by name, or one file or link.
 func list(ctx context.Context, t *tree.Tree, where string, long bool, out console) error {
-	n, err := t.ResolveLink(ctx, where)
+	resolve := t.ResolveLink
+	if strings.HasSuffix(where, "/") {
+		resolve = t.Resolve
+	}
+	n, err := resolve(ctx, where)
 	if err != nil {
 		return err
 	}

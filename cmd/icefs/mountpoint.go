@@ -23,7 +23,7 @@ func prepareMountpoint(where string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, unix.ENOTCONN) {
+	if dead(dir) {
 		if err := fs.Unmount(dir, true); err != nil {
 			return "", fmt.Errorf("a dead mount is on %s and cannot be detached: %w", dir, err)
 		}
@@ -53,6 +53,13 @@ func prepareMountpoint(where string) (string, error) {
 		return "", fmt.Errorf("mountpoint %s is not empty: mount on an empty directory", where)
 	}
 	return dir, nil
+}
+
+// dead reports whether a mount is on dir whose server is gone. Attributes may
+// still be answered from the kernel's cache; statfs never is.
+func dead(dir string) bool {
+	var st unix.Statfs_t
+	return errors.Is(unix.Statfs(dir, &st), unix.ENOTCONN)
 }
 
 // checkDevice looks for what a mount needs of the system.

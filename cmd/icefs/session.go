@@ -88,6 +88,23 @@ func (s *session) open(ctx context.Context, control bool) error {
 	return err
 }
 
+// checkRoot lists the root. A single file as SOURCE that is no table metadata is
+// an error; a table's folder is shown with its error.txt.
+func (s *session) checkRoot(ctx context.Context) error {
+	if _, err := s.tree.Root().Entries(ctx); err != nil {
+		return err
+	}
+	info, err := os.Stat(s.source)
+	if err != nil || info.IsDir() {
+		return nil
+	}
+	if _, table, err := s.catalog.Root(ctx); err == nil && table != nil {
+		_, err = table.Load(ctx)
+		return err
+	}
+	return nil
+}
+
 // refresh turns 0, "at every call", into what Options take for it.
 func refresh(d time.Duration) time.Duration {
 	if d <= 0 {

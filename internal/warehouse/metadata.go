@@ -133,6 +133,11 @@ func setSchemas(t *snapshot.Table, m *metadataFile) error {
 			failure = err
 			continue
 		}
+		s, err := exactDefaults(s, raw)
+		if err != nil {
+			failure = err
+			continue
+		}
 		t.Schemas = append(t.Schemas, s)
 	}
 	switch {
