@@ -34,8 +34,9 @@ type groupSource struct {
 func sourcesOf(inputs []*input) []groupSource {
 	var out []groupSource
 	for _, in := range inputs {
-		for g, first := range in.starts[:len(in.starts)-1] {
-			if rows := in.starts[g+1] - first; rows > 0 {
+		for g := range len(in.firstRow) - 1 {
+			first := in.firstRow[g]
+			if rows := in.firstRow[g+1] - first; rows > 0 {
 				out = append(out, groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), full: in.full(g)})
 			}
 		}

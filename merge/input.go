@@ -19,12 +19,14 @@ import (
 // projection is set.
 type input struct {
 	file *snapshot.File
-	// One of pq and avro is set.
+	// pq or avro is set.
 	pq   *pqfile.File
 	avro *avrofile.File
-	// starts are the file positions at which row groups begin, and the end.
-	starts  []int64
-	cut     []bool // Avro: which groups were cut for their bytes
+	// firstRow[g] is the file position of row group g's first row; the last
+	// element is the number of rows.
+	firstRow []int64
+	// cut tells which row groups of an Avro file were ended for their bytes.
+	cut     []bool
 	deleted *deletes.Positions
 	// columns[i] is where leaf i of the view's schema comes from.
 	columns []pqfile.Column
@@ -37,26 +39,45 @@ type input struct {
 
 // live returns how many rows of a row group are visible.
 func (in *input) live(rowGroup int) int64 {
-	from, to := in.starts[rowGroup], in.starts[rowGroup+1]
+	from, to := in.firstRow[rowGroup], in.firstRow[rowGroup+1]
 	return to - from - in.deleted.CountRange(from, to)
 }
 
-// full reports a group that has few rows because those are long.
-func (in *input) full(group int) bool { return in.cut != nil && in.cut[group] }
-
 // hasLive reports whether the file has any visible row.
 func (in *input) hasLive() bool {
-	last := in.starts[len(in.starts)-1]
+	last := in.firstRow[len(in.firstRow)-1]
 	return last > in.deleted.CountRange(0, last)
 }
 
-// bytes estimates the heap that the open file and its projection keep.
-func (in *input) bytes() int64 {
+// heap estimates the memory that the input keeps.
+func (in *input) heap() int64 {
 	n := int64(len(in.columns)) * 128
 	if in.avro != nil {
-		return n + in.avro.FootprintBytes() + int64(len(in.starts))*8
+		return n + in.avro.FootprintBytes() + 9*int64(len(in.firstRow))
 	}
 	return n + in.pq.FootprintBytes()
+}
+
+// full reports a row group that has few rows because those are long.
+func (in *input) full(rowGroup int) bool { return in.cut != nil && in.cut[rowGroup] }
+
+// meta describes the stored chunk of a leaf of the view, nil if there is none.
+func (s *groupSource) meta(leaf int) *pqfile.ColumnMetaData {
+	src := s.in.columns[leaf].Source
+	if src == nil || s.in.pq == nil {
+		return nil
+	}
+	return s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
+}
+
+// storedBytes is about how long the values of a leaf are in PLAIN, as far as a
+// Parquet footer tells.
+func (s *groupSource) storedBytes(leaf int) int64 {
+	m := s.meta(leaf)
+	if m == nil {
+		return 0
+	}
+	return max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
 }
 
 // openInputs opens the scan's files, reads their footers and resolves their
@@ -97,12 +118,12 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 		if in.avro, err = e.openAvro(ctx, obj); err != nil {
 			return nil, err
 		}
-		in.starts, in.cut = avroGroups(in.avro.Blocks)
+		in.firstRow, in.cut = avroGroups(in.avro.Blocks)
 	} else {
 		if in.pq, err = e.openFooter(ctx, obj); err != nil {
 			return nil, err
 		}
-		in.starts = in.pq.FirstRow
+		in.firstRow = in.pq.FirstRow
 	}
 	if f.DV == nil && len(f.Positions) == 0 && len(f.Equality) == 0 {
 		return in, nil
@@ -130,16 +151,19 @@ func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.Fil
 
 // project maps the view's leaves onto the file.
 func (in *input) project(s Scan, view *pqfile.Schema) error {
-	project := in.pq.Project
-	if in.avro != nil {
-		project = in.avro.Project
-	}
-	p, err := project(pqfile.Target{
+	target := pqfile.Target{
 		Schema:      s.Schema,
 		NameMapping: s.Table.NameMapping,
 		Constants:   identityConstants(s.Table, in.file.DataFile),
 		View:        view,
-	})
+	}
+	var p *pqfile.Projection
+	var err error
+	if in.avro != nil {
+		p, err = in.avro.Project(target)
+	} else {
+		p, err = in.pq.Project(target)
+	}
 	if err != nil {
 		return err
 	}

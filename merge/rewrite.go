@@ -28,8 +28,9 @@ type rewrite struct {
 	measured bool
 	values   int64 // entries, NULLs included
 	identity string
-	// statistics asks for exact statistics to be found as the chunk is made.
-	statistics bool
+	// statistics asks for exact statistics to be found as the chunk is made;
+	// discard for nothing else, where the chunk itself is served as stored.
+	statistics, discard bool
 	// together makes the run with others, of which it is number index; nil if it
 	// is made on its own.
 	together *together
@@ -87,7 +88,10 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		return all[r.index], nil
 	}
 	key := "chunk|" + r.key()
-	if r.statistics {
+	switch {
+	case r.discard:
+		key = "extremes|" + r.key()
+	case r.statistics:
 		key += "|statistics"
 	}
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
@@ -135,14 +139,15 @@ func (r *rewrite) check(m *made) error {
 	return nil
 }
 
-// wantsStatistics reports whether a measured chunk is to have statistics.
+// wantsStatistics reports whether a measured chunk is to have statistics: they
+// cost little then.
 func (r *rewrite) wantsStatistics() bool {
 	return ordered(r.form.leaf) && r.engine.opt.Statistics != StatisticsNone
 }
 
 // measure makes the chunk without slack, once, and keeps its size.
 func (r *rewrite) measure(ctx context.Context) error {
-	r.statistics = r.wantsStatistics() // it costs little now
+	r.statistics = r.wantsStatistics()
 	key := "measure|" + r.key()
 	r.identity = r.key()
 	if length, values, ok := r.engine.loadMeasurement(key); ok {
@@ -257,6 +262,7 @@ func (r *rewrite) begin() (*pageWriter, *collector) {
 		w = &pageWriter{}
 	}
 	w.reset(r.form, r.headless)
+	w.discard = r.discard
 	if r.statistics {
 		return w, &collector{leaf: r.form.leaf}
 	}
@@ -267,6 +273,9 @@ func (r *rewrite) begin() (*pageWriter, *collector) {
 func (r *rewrite) end(w *pageWriter, collect *collector, size int64) (*made, error) {
 	if err := w.endPage(); err != nil {
 		return nil, err
+	}
+	if r.discard {
+		return &made{statistics: collect}, nil
 	}
 	data, err := w.assemble(size)
 	if err != nil {
@@ -290,12 +299,7 @@ const (
 
 // window is how many rows of a source to decode at a time.
 func (r *rewrite) window(s *groupSource) int64 {
-	src := s.in.columns[r.form.leaf.Leaf].Source
-	if src == nil {
-		return windowRows
-	}
-	meta := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-	per := max(meta.TotalUncompressedSize, meta.TotalCompressedSize) / max(s.rows, 1)
+	per := s.storedBytes(r.form.leaf.Leaf) / max(s.rows, 1)
 	return min(windowRows, max(windowBytes/max(per, 1), 1))
 }
 
@@ -308,8 +312,7 @@ func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collect
 }
 
 func (r *rewrite) addChunk(ctx context.Context, w *pageWriter, collect *collector, s *groupSource) error {
-	col := &s.in.columns[r.form.leaf.Leaf]
-	reader, err := s.in.pq.Column(s.rowGroup, col)
+	reader, err := s.in.pq.Column(s.rowGroup, &s.in.columns[r.form.leaf.Leaf])
 	if err != nil {
 		return err
 	}
@@ -317,7 +320,7 @@ func (r *rewrite) addChunk(ctx context.Context, w *pageWriter, collect *collecto
 	a := adder{w: w, collect: collect}
 	window := r.window(s)
 	var live []deletes.Range
-	at := s.in.pq.FirstRow[s.rowGroup] // of the reader
+	at := s.in.firstRow[s.rowGroup] // of the reader
 	for from := s.first; from < s.first+s.rows; from += window {
 		live = s.in.deleted.LiveRanges(live[:0], from, min(from+window, s.first+s.rows))
 		if len(live) == 0 {

@@ -10,8 +10,8 @@ import (
 // schema's canonical form, in which
 //
 //   - a node is REQUIRED if its field is, or if it is in every live file;
-//   - a decimal has the physical form of the Parquet files if they all share one that
-//     fits its precision, so that its chunks can be served as they are.
+//   - a decimal has the physical form of the Parquet files if they all share one
+//     that fits its precision, so that its chunks can be served as they are.
 //
 // The inputs' projections must be onto base.
 func shape(base *pqfile.Schema, inputs []*input) *pqfile.Schema {

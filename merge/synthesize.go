@@ -40,7 +40,7 @@ func (c *chunk) synthesize(g *group, leaf *pqfile.Node) error {
 		}
 		body = append(body, bits...)
 	case present:
-		entry := appendPlain(nil, value, 0, 1)
+		entry := appendPlain(nil, leaf.Type, value, 0, 1)
 		f.dict, f.dictN, f.dictBytes = true, 1, int64(len(entry))
 		h := f.dictionaryHeader()
 		out = appendStored(h.Append(out), f.codec, entry)
