@@ -14,7 +14,7 @@ import (
 // openAvro returns an Avro file with its blocks indexed, through the cache.
 func (r *Resolver) openAvro(ctx context.Context, obj source.Object) (columnFile, error) {
 	f, err := get(ctx, r, "deletes/avro|"+obj.Version(), func(ctx context.Context) (*avrofile.File, int64, error) {
-		f, err := avrofile.Open(ctx, obj)
+		f, err := avrofile.OpenKept(ctx, obj, r.opt.Persist)
 		if err != nil {
 			return nil, 0, err
 		}
