@@ -23,15 +23,19 @@ type avroScalar struct{ v any }
 
 // anode is a node of an Avro schema with its field ids.
 type anode struct {
-	kind     string // record, array, map, or a primitive
+	kind     string // record, array, pairs (a map), or a primitive
 	names    []string
-	ids      []int    // record: of fields; array: element; map: key and value
+	ids      []int    // record: of fields; array: element; pairs: key and value
 	children []*anode // the same
 }
 
 // avroRows reads the records of an Avro file.
 func avroRows(ctx context.Context, obj source.Object, mapping iceberg.NameMapping) (iter.Seq2[Record, error], error) {
-	r, err := ocf.NewReader(io.NewSectionReader(readerAt{ctx, obj}, 0, obj.Size()))
+	file, err := orderedMaps(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	r, err := ocf.NewReader(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
@@ -88,10 +92,8 @@ func parseAvro(raw json.RawMessage, named map[string]*anode) (*anode, error) {
 	var t struct {
 		Type              json.RawMessage
 		Name, LogicalType string
-		Items, Values     json.RawMessage
+		Items             json.RawMessage
 		ElementID         *int `json:"element-id"`
-		KeyID             *int `json:"key-id"`
-		ValueID           *int `json:"value-id"`
 		Fields            []struct {
 			Name string
 			Type json.RawMessage
@@ -133,13 +135,6 @@ func parseAvro(raw json.RawMessage, named map[string]*anode) (*anode, error) {
 		}
 		if pair := n.children[0]; t.LogicalType == "map" && len(pair.children) == 2 {
 			n.kind, n.names, n.ids, n.children = "pairs", pair.names, pair.ids, pair.children
-		}
-	case "map":
-		if err := add("key", t.KeyID, json.RawMessage(`"string"`)); err != nil {
-			return nil, err
-		}
-		if err := add("value", t.ValueID, t.Values); err != nil {
-			return nil, err
 		}
 	}
 	return n, nil
@@ -203,47 +198,33 @@ func (n *anode) value(v any) (any, error) {
 			list[i] = inner
 		}
 		return list, nil
-	case "map", "pairs":
+	case "pairs":
 		return n.mapValue(v, bad)
 	}
 	return avroScalar{v}, nil
 }
 
-// mapValue reads both of Iceberg's forms of a map: Avro's own, and an array of
-// pairs.
+// mapValue reads a map, which is stored as an array of pairs.
 func (n *anode) mapValue(v any, bad error) (any, error) {
-	m := Map{}
-	add := func(key, value any) error {
-		k, err := n.children[0].value(key)
-		if err != nil {
-			return err
-		}
-		inner, err := n.children[1].value(value)
-		m = append(m, Entry{k, inner})
-		return err
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		if len(v) > 1 { // the library does not tell the order
-			return nil, fmt.Errorf("Avro map of %d entries: %w", len(v), ErrUnsupported)
-		}
-		for key, value := range v {
-			if err := add(key, value); err != nil {
-				return nil, err
-			}
-		}
-	case []any:
-		for _, item := range v {
-			pair, ok := item.(map[string]any)
-			if !ok {
-				return nil, bad
-			}
-			if err := add(pair[n.names[0]], pair[n.names[1]]); err != nil {
-				return nil, err
-			}
-		}
-	default:
+	items, ok := v.([]any)
+	if !ok {
 		return nil, bad
+	}
+	m := make(Map, len(items))
+	for i, item := range items {
+		pair, ok := item.(map[string]any)
+		if !ok {
+			return nil, bad
+		}
+		key, err := n.children[0].value(pair[n.names[0]])
+		if err != nil {
+			return nil, err
+		}
+		value, err := n.children[1].value(pair[n.names[1]])
+		if err != nil {
+			return nil, err
+		}
+		m[i] = Entry{key, value}
 	}
 	return m, nil
 }
