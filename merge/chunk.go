@@ -35,7 +35,8 @@ type chunk struct {
 	reason string // why it is not raw
 	stored *pqfile.Chunk
 	codec  pqfile.Codec
-	// runs are set for rewritten chunks, data for synthesized ones, pages for
+	// runs are set for rewritten chunks (and for others whose statistics have to
+	// be computed), data for synthesized ones, pages for
 	// releveled ones.
 	runs  []*rewrite
 	data  []byte

@@ -261,6 +261,9 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 		if err != nil {
 			return bound{}, err
 		}
+		if d.Present && d.NumValues == 0 { // all NULL
+			return bound{}, nil
+		}
 		if d.Present {
 			b.dictN, b.dictBytes = d.NumValues, int64(d.UncompressedSize)
 			if w > 0 {

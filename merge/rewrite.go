@@ -40,8 +40,9 @@ type rewrite struct {
 	measured bool
 	values   int64 // entries, NULLs included
 	identity string
-	// statistics asks for exact statistics to be found as the chunk is made.
-	statistics bool
+	// statistics asks for exact statistics to be found as the chunk is made;
+	// discard for nothing else, where the chunk itself is served as stored.
+	statistics, discard bool
 }
 
 var _ segment = (*rewrite)(nil)
@@ -84,7 +85,10 @@ type made struct {
 // get returns the chunk from the cache, or newly made.
 func (r *rewrite) get(ctx context.Context) (*made, error) {
 	key := "chunk|" + r.key()
-	if r.statistics {
+	switch {
+	case r.discard:
+		key = "extremes|" + r.key()
+	case r.statistics:
 		key += "|statistics"
 	}
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
@@ -192,6 +196,7 @@ func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
 	}
 	defer r.engine.writers.Put(w)
 	w.reset(r.form, r.headless)
+	w.discard = r.discard
 	var collect *collector
 	if r.statistics {
 		collect = &collector{leaf: r.form.leaf}
@@ -204,6 +209,9 @@ func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
 	}
 	if err := w.endPage(); err != nil {
 		return nil, err
+	}
+	if r.discard {
+		return &made{statistics: collect}, nil
 	}
 	data, err := w.assemble(size)
 	if err != nil {

@@ -59,10 +59,10 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 		}
 		if bounds != nil && exact {
 			col.groups[i] = bounds
-		} else if s.groups[i].chunks[j].kind == rewrittenChunk {
+		} else if s.groups[i].chunks[j].kind == rewrittenChunk || s.engine.opt.Statistics == StatisticsAll {
 			col.pending = append(col.pending, i)
 		} else {
-			return // a raw chunk without exact statistics: never decoded for them
+			return // a raw chunk without exact statistics is not decoded for them
 		}
 	}
 	if len(col.pending) > 0 {
@@ -75,12 +75,23 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 			}
 		}
 		for _, i := range col.pending {
-			for _, run := range s.groups[i].chunks[j].runs {
-				run.statistics = true
-			}
+			s.engine.wantStatistics(&s.groups[i], j, leaf)
 		}
 	}
 	s.columns[j] = col
+}
+
+// wantStatistics has a chunk's statistics found: as it is made, or by decoding it
+// for nothing else.
+func (e *Engine) wantStatistics(g *group, j int, leaf *pqfile.Node) {
+	c := &g.chunks[j]
+	if c.kind != rewrittenChunk {
+		form := pageForm{leaf: leaf, rows: pageRows, bytes: pageBytes}
+		c.runs = []*rewrite{{engine: e, sources: g.sources, form: form, discard: true}}
+	}
+	for _, run := range c.runs {
+		run.statistics = true
+	}
 }
 
 // ordered reports whether a leaf can have statistics: a flat one of a type with
