@@ -40,6 +40,14 @@ type bound struct {
 // reader's memory stays small, and a page deep inside costs no whole chunk.
 const runBytes = 64 << 20
 
+// runLimit is runBytes, or less in tests.
+func (e *Engine) runLimit() int64 {
+	if e.runBytes > 0 {
+		return e.runBytes
+	}
+	return runBytes
+}
+
 // plan fixes the encoding and the length of a rewritten chunk, and divides it
 // into the runs that are made one by one.
 func (r *rewrite) plan(ctx context.Context) ([]*rewrite, error) {
@@ -48,8 +56,8 @@ func (r *rewrite) plan(ctx context.Context) ([]*rewrite, error) {
 		return nil, err
 	}
 	runs := []*rewrite{r}
-	if estimate > runBytes && len(r.sources) == 1 {
-		runs = r.split(estimate/runBytes + 1)
+	if limit := r.engine.runLimit(); estimate > limit && len(r.sources) == 1 {
+		runs = r.split(estimate/limit + 1)
 	}
 	for _, run := range runs {
 		if err := run.fix(ctx); err != nil {
