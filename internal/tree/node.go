@@ -105,3 +105,10 @@ func openView(v merge.View) merge.Handle {
 }
 
 var _ io.Closer = merge.Handle(nil)
+
+// SnapshotFolder is a Dir that shows a snapshot's rows under one schema.
+type SnapshotFolder interface {
+	Dir
+	// Scan is what the folder's views show.
+	Scan(ctx context.Context) (merge.Scan, error)
+}
