@@ -134,7 +134,7 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	}
 	l := e.arrange(groups)
 	for _, in := range inputs {
-		l.heap += in.pq.FootprintBytes() + int64(len(in.columns))*128
+		l.heap += in.heap()
 	}
 	l.footer, err = e.newFooter(key, s, view, groups)
 	if err != nil {

@@ -119,12 +119,9 @@ func (r *rewrite) toMeasure() (estimate int64) {
 	r.form.rows, r.form.bytes = pageRows, reservedPage
 	for i := range r.sources {
 		s := &r.sources[i]
-		if src := s.in.columns[r.form.leaf.Leaf].Source; src != nil {
-			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-			estimate += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
-			if st := m.SizeStatistics; st != nil && st.UnencodedByteArrayBytes != nil {
-				estimate += max(*st.UnencodedByteArrayBytes, 0)
-			}
+		estimate += s.storedBytes(r.form.leaf.Leaf)
+		if m := s.meta(r.form.leaf.Leaf); m != nil && m.SizeStatistics != nil && m.SizeStatistics.UnencodedByteArrayBytes != nil {
+			estimate += max(*m.SizeStatistics.UnencodedByteArrayBytes, 0)
 		}
 	}
 	return estimate
@@ -258,11 +255,20 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 	if col.Source == nil {
 		return constantBound(leaf, &col.Constant, s.live), nil
 	}
+	b := bound{plain: unknown, dictN: -1}
+	if s.in.avro != nil {
+		switch {
+		case leaf.Type == pqfile.Boolean:
+			b.plain = s.live / 8
+		case w > 0:
+			b.plain = s.live * w
+		}
+		return b, nil
+	}
 	c, err := s.in.pq.Chunk(s.rowGroup, col.Source)
 	if err != nil {
 		return bound{}, err
 	}
-	b := bound{plain: unknown, dictN: -1}
 	dictOnly, plainOnly := dataEncodings(c.Meta)
 	if col.Convert.Kind == pqfile.ConvertNone && leaf.Type != pqfile.Boolean && dictOnly {
 		d, err := c.Dictionary(ctx)
@@ -302,7 +308,7 @@ func constantBound(leaf *pqfile.Node, v *pqfile.Values, live int64) bound {
 	case leaf.Type == pqfile.Boolean:
 		return bound{plain: live / 8, dictN: -1}
 	}
-	one := int64(len(appendPlain(nil, v, 0, 1)))
+	one := int64(len(appendPlain(nil, leaf.Type, v, 0, 1)))
 	return bound{plain: live * one, dictN: 1, dictBytes: one}
 }
 

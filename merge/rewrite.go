@@ -235,20 +235,13 @@ const (
 
 // window is how many rows of a source to decode at a time.
 func (r *rewrite) window(s *groupSource) int64 {
-	src := s.in.columns[r.form.leaf.Leaf].Source
-	if src == nil {
-		return windowRows
-	}
-	meta := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-	per := max(meta.TotalUncompressedSize, meta.TotalCompressedSize) / max(s.rows, 1)
+	per := s.storedBytes(r.form.leaf.Leaf) / max(s.rows, 1)
 	return min(windowRows, max(windowBytes/max(per, 1), 1))
 }
 
 // addSource appends the visible rows of one source.
 func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collector, s *groupSource) error {
-	col := &s.in.columns[r.form.leaf.Leaf]
-	var reader vectorReader
-	reader, err := s.in.pq.Column(s.rowGroup, col)
+	reader, err := s.in.open(ctx, s.rowGroup, r.form.leaf.Leaf)
 	if err != nil {
 		return err
 	}
@@ -256,7 +249,7 @@ func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collect
 	a := adder{w: w, collect: collect}
 	window := r.window(s)
 	var live []deletes.Range
-	at := s.in.pq.FirstRow[s.rowGroup] // of the reader
+	at := s.in.firstRow[s.rowGroup] // of the reader
 	for from := s.first; from < s.first+s.rows; from += window {
 		live = s.in.deleted.LiveRanges(live[:0], from, min(from+window, s.first+s.rows))
 		if len(live) == 0 {

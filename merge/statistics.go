@@ -260,7 +260,10 @@ func sourceStatistics(s *groupSource, leaf *pqfile.Node) *pqfile.Statistics {
 	if col.Source == nil {
 		return missingStatistics(s, col, leaf)
 	}
-	m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[col.Source.Leaf].MetaData
+	m := s.meta(leaf.Leaf)
+	if m == nil {
+		return nil
+	}
 	st := m.Statistics
 	if st == nil || s.in.pq.Metadata.ColumnOrders == 0 {
 		return nil
@@ -295,18 +298,18 @@ func missingStatistics(s *groupSource, col *pqfile.Column, leaf *pqfile.Node) *p
 	case col.Levels != nil || leaf.Parent.Parent != nil:
 		return nil // NULL where its parent is
 	}
-	value := constantBytes(&col.Constant)
+	value := constantBytes(leaf, &col.Constant)
 	if len(value) > maxBound || isNaN(leaf, value) {
 		return nil
 	}
 	return exactStatistics(0, signedZero(leaf, value, true), signedZero(leaf, value, false))
 }
 
-func constantBytes(v *pqfile.Values) []byte {
-	switch {
-	case v.Bools != nil:
+func constantBytes(leaf *pqfile.Node, v *pqfile.Values) []byte {
+	switch leaf.Type {
+	case pqfile.Boolean:
 		return v.Bools[:1]
-	case v.Offsets != nil:
+	case pqfile.ByteArray:
 		return append([]byte{}, v.Data[v.Offsets[0]:v.Offsets[1]]...)
 	}
 	return v.Fixed[:v.Width]
