@@ -156,7 +156,7 @@ func (s *session) warnAboutAccess(m mountOptions) {
 func explainSource(src string, err error) error {
 	src = redact(src)
 	switch {
-	case errors.Is(err, warehouse.ErrUnsupportedSource), errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, warehouse.ErrUnsupportedSource), errors.Is(err, os.ErrNotExist), errors.Is(err, errNoTable):
 		return fmt.Errorf("cannot open %s: %w\nSOURCE is a warehouse folder, a table's folder, a metadata.json or sqlite:///FILE?catalog=NAME", src, err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("cannot open %s: %w\nRun icefs as a user who may read it", src, err)
