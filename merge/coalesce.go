@@ -32,9 +32,9 @@ type groupSource struct {
 func sourcesOf(inputs []*input) []groupSource {
 	var out []groupSource
 	for _, in := range inputs {
-		for g := range in.pq.Metadata.RowGroups {
-			first := in.pq.FirstRow[g]
-			if rows := in.pq.FirstRow[g+1] - first; rows > 0 {
+		for g := range len(in.firstRow) - 1 {
+			first := in.firstRow[g]
+			if rows := in.firstRow[g+1] - first; rows > 0 {
 				out = append(out, groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g)})
 			}
 		}

@@ -134,7 +134,7 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	}
 	l := e.arrange(groups)
 	for _, in := range inputs {
-		l.heap += in.pq.FootprintBytes() + int64(len(in.columns))*128
+		l.heap += in.heap()
 	}
 	l.footer, err = e.newFooter(key, s, view, groups)
 	if err != nil {
@@ -150,7 +150,9 @@ func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, input
 		g, _ := errgroup.WithContext(ctx)
 		g.SetLimit(e.workers())
 		for _, in := range inputs {
-			g.Go(func() error { return in.project(s, view) })
+			g.Go(func() error {
+				return protect(func() error { return in.project(s, view) })
+			})
 		}
 		return g.Wait()
 	}
@@ -193,12 +195,14 @@ func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupS
 	w.SetLimit(e.workers())
 	for i := range groups {
 		w.Go(func() error {
-			for j, leaf := range view.Leaves {
-				if err := e.planChunk(ctx, &groups[i], &groups[i].chunks[j], leaf); err != nil {
-					return err
+			return protect(func() error {
+				for j, leaf := range view.Leaves {
+					if err := e.planChunk(ctx, &groups[i], &groups[i].chunks[j], leaf); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
+				return nil
+			})
 		})
 	}
 	return groups, w.Wait()

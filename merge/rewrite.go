@@ -40,8 +40,9 @@ type rewrite struct {
 	measured bool
 	values   int64 // entries, NULLs included
 	identity string
-	// statistics asks for exact statistics to be found as the chunk is made.
-	statistics bool
+	// statistics asks for exact statistics to be found as the chunk is made;
+	// discard for nothing else, where the chunk itself is served as stored.
+	statistics, discard bool
 }
 
 var _ segment = (*rewrite)(nil)
@@ -84,7 +85,10 @@ type made struct {
 // get returns the chunk from the cache, or newly made.
 func (r *rewrite) get(ctx context.Context) (*made, error) {
 	key := "chunk|" + r.key()
-	if r.statistics {
+	switch {
+	case r.discard:
+		key = "extremes|" + r.key()
+	case r.statistics:
 		key += "|statistics"
 	}
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
@@ -192,6 +196,7 @@ func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
 	}
 	defer r.engine.writers.Put(w)
 	w.reset(r.form, r.headless)
+	w.discard = r.discard
 	var collect *collector
 	if r.statistics {
 		collect = &collector{leaf: r.form.leaf}
@@ -204,6 +209,9 @@ func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
 	}
 	if err := w.endPage(); err != nil {
 		return nil, err
+	}
+	if r.discard {
+		return &made{statistics: collect}, nil
 	}
 	data, err := w.assemble(size)
 	if err != nil {
@@ -227,20 +235,13 @@ const (
 
 // window is how many rows of a source to decode at a time.
 func (r *rewrite) window(s *groupSource) int64 {
-	src := s.in.columns[r.form.leaf.Leaf].Source
-	if src == nil {
-		return windowRows
-	}
-	meta := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-	per := max(meta.TotalUncompressedSize, meta.TotalCompressedSize) / max(s.rows, 1)
+	per := s.storedBytes(r.form.leaf.Leaf) / max(s.rows, 1)
 	return min(windowRows, max(windowBytes/max(per, 1), 1))
 }
 
 // addSource appends the visible rows of one source.
 func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collector, s *groupSource) error {
-	col := &s.in.columns[r.form.leaf.Leaf]
-	var reader vectorReader
-	reader, err := s.in.pq.Column(s.rowGroup, col)
+	reader, err := s.in.open(ctx, s.rowGroup, r.form.leaf.Leaf)
 	if err != nil {
 		return err
 	}
@@ -248,7 +249,7 @@ func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collect
 	a := adder{w: w, collect: collect}
 	window := r.window(s)
 	var live []deletes.Range
-	at := s.in.pq.FirstRow[s.rowGroup] // of the reader
+	at := s.in.firstRow[s.rowGroup] // of the reader
 	for from := s.first; from < s.first+s.rows; from += window {
 		live = s.in.deleted.LiveRanges(live[:0], from, min(from+window, s.first+s.rows))
 		if len(live) == 0 {

@@ -17,7 +17,7 @@ func (c *chunk) synthesize(ctx context.Context, g *group, leaf *pqfile.Node) err
 		return fmt.Errorf("%w: column %q: %d rows in one row group", ErrUnsupported, leaf.Name, g.rows)
 	}
 	s := &g.sources[0]
-	reader, err := s.in.pq.Column(s.rowGroup, &s.in.columns[leaf.Leaf])
+	reader, err := s.in.open(ctx, s.rowGroup, leaf.Leaf)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *chunk) synthesize(ctx context.Context, g *group, leaf *pqfile.Node) err
 		}
 		body = append(body, bits...)
 	case present:
-		value := appendPlain(nil, &v.Values, 0, 1)
+		value := appendPlain(nil, leaf.Type, &v.Values, 0, 1)
 		f.dict, f.dictN, f.dictBytes = true, 1, int64(len(value))
 		h := f.dictionaryHeader()
 		out = appendStored(h.Append(out), f.codec, value)
