@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/icefs/icefs/internal/avrofile"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/snapshot"
@@ -23,10 +24,11 @@ type columnFile interface {
 	project(t pqfile.Target) (*pqfile.Projection, error)
 	// bounds returns what is proven about a column in a row group, if anything.
 	bounds(group int, col *pqfile.Column) (bounds, bool)
-	// scan reads the columns of the row groups that use approves, in order; use is
-	// asked about each just before its rows. The vectors passed to each have the
-	// same rows, the first at file position first, and are valid during the call.
-	scan(ctx context.Context, cols []pqfile.Column, use func(group int) bool, each eachBatch) error
+	// scan reads the projected columns of the row groups that use approves, in
+	// order; use is asked about each just before its rows. (A file of a format
+	// without row groups is one group.) The vectors passed to each have the same
+	// rows, the first at file position first, and are valid during the call.
+	scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error
 }
 
 // eachBatch takes a run of rows.
@@ -68,12 +70,12 @@ func (f parquetColumns) hasIDs() bool { return f.Schema.HasIDs }
 
 func (f parquetColumns) project(t pqfile.Target) (*pqfile.Projection, error) { return f.Project(t) }
 
-func (f parquetColumns) scan(ctx context.Context, cols []pqfile.Column, use func(group int) bool, each eachBatch) error {
+func (f parquetColumns) scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error {
 	for g := range f.Metadata.RowGroups {
 		if f.FirstRow[g] == f.FirstRow[g+1] || !use(g) {
 			continue
 		}
-		if err := f.scanGroup(ctx, g, cols, each); err != nil {
+		if err := f.scanGroup(ctx, g, p.Columns, each); err != nil {
 			return err
 		}
 	}
@@ -124,13 +126,10 @@ func deleteFileError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrCorrupt), errors.Is(err, ErrUnsupported):
 		return err
-	case errors.Is(err, pqfile.ErrCorrupt), errors.Is(err, pqfile.ErrNoFieldIDs):
+	case errors.Is(err, pqfile.ErrCorrupt), errors.Is(err, pqfile.ErrNoFieldIDs), errors.Is(err, avrofile.ErrCorrupt):
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
-	case errors.Is(err, pqfile.ErrUnsupported):
+	case errors.Is(err, pqfile.ErrUnsupported), errors.Is(err, avrofile.ErrUnsupported):
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
-	}
-	if avro := avroError(err); avro != nil {
-		return avro
 	}
 	return err
 }

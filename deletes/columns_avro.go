@@ -38,11 +38,11 @@ func (f avroColumns) project(t pqfile.Target) (*pqfile.Projection, error) { retu
 
 func (avroColumns) bounds(int, *pqfile.Column) (bounds, bool) { return bounds{}, false }
 
-func (f avroColumns) scan(ctx context.Context, cols []pqfile.Column, use func(group int) bool, each eachBatch) error {
+func (f avroColumns) scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error {
 	if f.Rows == 0 || !use(0) {
 		return nil
 	}
-	rows, err := f.RowReader(&pqfile.Projection{Columns: cols})
+	rows, err := f.RowReader(p)
 	if err != nil {
 		return err
 	}
@@ -63,18 +63,6 @@ func (f avroColumns) scan(ctx context.Context, cols []pqfile.Column, use func(gr
 			return err
 		}
 		first += int64(n)
-	}
-	return nil
-}
-
-// avroError gives an error from reading an Avro delete file this package's
-// sentinels; nil if it is none.
-func avroError(err error) error {
-	switch {
-	case errors.Is(err, avrofile.ErrCorrupt):
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
-	case errors.Is(err, avrofile.ErrUnsupported):
-		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	return nil
 }
