@@ -41,6 +41,8 @@ func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapsh
 			return nil, err
 		}
 		return parquetColumns{file}, nil
+	case snapshot.Avro:
+		return r.openAvro(ctx, obj)
 	default:
 		return nil, fmt.Errorf("%s: %s files cannot be read here: %w", f.Path, f.Format, ErrUnsupported)
 	}
@@ -126,6 +128,9 @@ func deleteFileError(err error) error {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	case errors.Is(err, pqfile.ErrUnsupported):
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	if avro := avroError(err); avro != nil {
+		return avro
 	}
 	return err
 }
