@@ -157,7 +157,7 @@ func mayFail(f *snapshot.File, err error) bool {
 		return false
 	}
 	for _, d := range append(append([]*snapshot.DataFile{f.DataFile}, f.Positions...), f.Equality...) {
-		if d.Format == snapshot.Avro || d.Format == snapshot.ORC {
+		if d.Format == snapshot.ORC {
 			return true
 		}
 	}
