@@ -44,7 +44,17 @@ func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapsh
 		}
 		return parquetColumns{file}, nil
 	case snapshot.Avro:
-		return r.openAvro(ctx, obj)
+		file, err := get(ctx, r, "deletes/avro|"+obj.Version(), func(ctx context.Context) (*avrofile.File, int64, error) {
+			f, err := avrofile.Open(ctx, obj)
+			if err != nil {
+				return nil, 0, err
+			}
+			return f, f.FootprintBytes(), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return avroColumns{file}, nil
 	default:
 		return nil, fmt.Errorf("%s: %s files cannot be read here: %w", f.Path, f.Format, ErrUnsupported)
 	}
@@ -118,6 +128,46 @@ func (f parquetColumns) scanGroup(ctx context.Context, group int, cols []pqfile.
 		first += int64(rows)
 	}
 	return nil
+}
+
+// avroColumns is a columnFile over Avro.
+type avroColumns struct{ *avrofile.File }
+
+var _ columnFile = avroColumns{}
+
+func (f avroColumns) hasIDs() bool { return f.Schema.HasIDs }
+
+func (f avroColumns) project(t pqfile.Target) (*pqfile.Projection, error) { return f.Project(t) }
+
+// bounds proves nothing: Avro has no statistics.
+func (f avroColumns) bounds(int, *pqfile.Column) (bounds, bool) { return bounds{}, false }
+
+func (f avroColumns) scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error {
+	if !use(0) {
+		return nil
+	}
+	r, err := f.RowReader(p)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for first := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cols, err := r.Read(ctx, batchRows)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rows := cols[0].Rows // a key or a position-delete file has at least one column
+		if err := each(first, rows, cols); err != nil {
+			return err
+		}
+		first += int64(rows)
+	}
 }
 
 // deleteFileError gives an error from reading a delete file this package's
