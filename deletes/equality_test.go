@@ -247,6 +247,18 @@ func TestEqualityEvolved(t *testing.T) {
 	}
 }
 
+// TestEqualityRolledBackSchema: the widest type counts, not the current one.
+func TestEqualityRolledBackSchema(t *testing.T) {
+	p := iceberg.PrimitiveTypes
+	l := newLab(iceberg.NewSchema(1, field(1, "v", p.Int64)), iceberg.NewSchema(0, field(1, "v", p.Int32)))
+	l.files["data"] = parquetOf(t, 9, ones[int64](int64(1), int64(1)<<32+1))
+	l.addEquality(parquetOf(t, 9, ones[int32](int32(1))), 1)
+	l.want(t, "[{0 1}]")
+	l.file.Equality = nil
+	l.addEquality(parquetOf(t, 9, ones[int64](int64(1)<<32+1)), 1)
+	l.want(t, "[{1 2}]")
+}
+
 func TestEqualityNested(t *testing.T) {
 	p := iceberg.PrimitiveTypes
 	schema := iceberg.NewSchema(0, field(1, "v", p.Int64), field(2, "st", &iceberg.StructType{FieldList: []iceberg.NestedField{

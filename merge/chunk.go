@@ -66,6 +66,9 @@ func (e *Engine) classify(sources []groupSource, leaf *pqfile.Node) (chunk, erro
 		}
 		return chunk{kind: rewrittenChunk, reason: "missing in the file, below a nested column"}, nil
 	}
+	if s.in.pq == nil {
+		return chunk{kind: rewrittenChunk, reason: "stored in Avro"}, nil
+	}
 	stored, err := s.in.pq.Chunk(s.rowGroup, col.Source)
 	if err != nil {
 		return chunk{}, err
@@ -152,8 +155,8 @@ func columnCodec(groups []group, leaf int) (codec pqfile.Codec, ok bool) {
 // storedCodec is the codec of the first source chunk of a leaf in a group.
 func storedCodec(g *group, leaf int) (pqfile.Codec, bool) {
 	for _, s := range g.sources {
-		if src := s.in.columns[leaf].Source; src != nil {
-			return s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData.Codec, true
+		if m := s.meta(leaf); m != nil {
+			return m.Codec, true
 		}
 	}
 	return pqfile.Uncompressed, false

@@ -292,7 +292,7 @@ func (w *pageWriter) filledDictionary() []byte {
 // first value. It fails if the dictionary is not the one that was planned for.
 func (w *pageWriter) addDictionary(d *pqfile.Values) (uint32, error) {
 	base := uint32(w.dictN)
-	w.dictionary = appendPlain(w.dictionary, d, 0, d.N)
+	w.dictionary = appendPlain(w.dictionary, w.form.leaf.Type, d, 0, d.N)
 	w.dictN += d.N
 	missing := w.form.dictBytes - int64(len(w.dictionary))
 	if n := w.form.dictN - w.dictN; n < 0 || missing < 0 || n == 0 && missing > 0 ||
@@ -302,10 +302,10 @@ func (w *pageWriter) addDictionary(d *pqfile.Values) (uint32, error) {
 	return base, nil
 }
 
-// appendPlain appends values [s, e), which are not dictionary-coded, as PLAIN
-// bytes.
-func appendPlain(dst []byte, v *pqfile.Values, s, e int) []byte {
-	if v.Offsets == nil {
+// appendPlain appends values [s, e) of a type but BOOLEAN, which are not
+// dictionary-coded, as PLAIN bytes.
+func appendPlain(dst []byte, typ pqfile.Type, v *pqfile.Values, s, e int) []byte {
+	if typ != pqfile.ByteArray {
 		return append(dst, v.Fixed[s*v.Width:e*v.Width]...)
 	}
 	for i := s; i < e; i++ {

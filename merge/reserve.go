@@ -73,9 +73,8 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	live, rows := r.rows()
 	f := &r.form
 	f.rows, f.bytes = pageRows, math.MaxInt
-	w := int64(valueWidth(f.leaf))
-	if w > 0 {
-		f.rows = int(max(min(pageRows, pageBytes/w), 1))
+	if w := valueWidth(f.leaf); w > 0 {
+		f.rows = fixedRows(w)
 	}
 	if f.leaf.MaxRep > 0 {
 		return r.toMeasure(), nil
@@ -104,6 +103,9 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	return plain, nil
 }
 
+// fixedRows is how many values of a width make a page.
+func fixedRows(width int) int { return max(min(pageRows, pageBytes/width), 1) }
+
 // rows counts the visible and the physical rows of the chunk.
 func (r *rewrite) rows() (live, rows int64) {
 	for _, s := range r.sources {
@@ -119,12 +121,9 @@ func (r *rewrite) toMeasure() (estimate int64) {
 	r.form.rows, r.form.bytes = pageRows, reservedPage
 	for i := range r.sources {
 		s := &r.sources[i]
-		if src := s.in.columns[r.form.leaf.Leaf].Source; src != nil {
-			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-			estimate += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
-			if st := m.SizeStatistics; st != nil && st.UnencodedByteArrayBytes != nil {
-				estimate += max(*st.UnencodedByteArrayBytes, 0)
-			}
+		estimate += s.storedBytes(r.form.leaf.Leaf)
+		if m := s.meta(r.form.leaf.Leaf); m != nil && m.SizeStatistics != nil && m.SizeStatistics.UnencodedByteArrayBytes != nil {
+			estimate += max(*m.SizeStatistics.UnencodedByteArrayBytes, 0)
 		}
 	}
 	return estimate
@@ -302,7 +301,7 @@ func constantBound(leaf *pqfile.Node, v *pqfile.Values, live int64) bound {
 	case leaf.Type == pqfile.Boolean:
 		return bound{plain: live / 8, dictN: -1}
 	}
-	one := int64(len(appendPlain(nil, v, 0, 1)))
+	one := int64(len(appendPlain(nil, leaf.Type, v, 0, 1)))
 	return bound{plain: live * one, dictN: 1, dictBytes: one}
 }
 

@@ -420,12 +420,12 @@ func inodes(t *testing.T, f fixture) map[string]uint64 {
 }
 
 func TestInodes(t *testing.T) {
-	make := func(n int, change ...func(*tree.Options)) fixture {
+	build := func(n int, change ...func(*tree.Options)) fixture {
 		f := newFixture(t, treetest.Metadata(uuid, n), change...)
 		f.table.Current().Files = dataFiles("a/1.parquet", "a/2.parquet", "b/2.parquet")
 		return f
 	}
-	first, again, later := inodes(t, make(2)), inodes(t, make(2)), inodes(t, make(3))
+	first, again, later := inodes(t, build(2)), inodes(t, build(2)), inodes(t, build(3))
 	if !maps.Equal(first, again) {
 		t.Error("two trees of one table have different inode numbers")
 	}
@@ -439,7 +439,7 @@ func TestInodes(t *testing.T) {
 			t.Errorf("a later commit changed the inode number of %s", path)
 		}
 	}
-	csv := inodes(t, make(2, func(o *tree.Options) { o.CSVOptions = "delimiter=;" }))
+	csv := inodes(t, build(2, func(o *tree.Options) { o.CSVOptions = "delimiter=;" }))
 	for path, ino := range first {
 		if isCSV := strings.HasSuffix(path, "data.csv"); isCSV == (csv[path] == ino) {
 			t.Errorf("with another delimiter, %s: same inode number: %t", path, csv[path] == ino)
