@@ -78,7 +78,7 @@ func reform(v any) any {
 // TestRandomTables compares the naive merge of random tables with what was
 // written to them.
 func TestRandomTables(t *testing.T) {
-	for seed := range uint64(15) {
+	for seed := range uint64(10) {
 		tab := random.New(t.TempDir(), seed, random.Options{})
 		l := load(t, tab)
 		for i, s := range tab.Snapshots() {

@@ -54,9 +54,14 @@ func verify(t *testing.T, e *merge.Engine, l *warehouse.Loaded, snapshot int64, 
 	return report, scan
 }
 
-// TestRandomViews compares all views of random tables with the naive merge, and
-// reads them in every way that files can be read.
-func TestRandomViews(t *testing.T) { compareRandom(t, merge.Options{}, 0, 12) }
+// FuzzRandomViews compares all views of random tables with the naive merge, and
+// reads them in every way that files can be read. Its input is a seed.
+func FuzzRandomViews(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) { compareRandom(t, merge.Options{}, seed, 1) })
+}
 
 // compareRandom builds the tables of some seeds and compares the views of an
 // engine with options.
