@@ -88,9 +88,10 @@ func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) 
 	g.SetLimit(e.workers())
 	for i := range files {
 		g.Go(func() error {
-			in, err := e.openInput(ctx, s, &files[i])
-			inputs[i] = in
-			return err
+			return protect(func() (err error) {
+				inputs[i], err = e.openInput(ctx, s, &files[i])
+				return err
+			})
 		})
 	}
 	if err := g.Wait(); err != nil {

@@ -150,7 +150,9 @@ func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, input
 		g, _ := errgroup.WithContext(ctx)
 		g.SetLimit(e.workers())
 		for _, in := range inputs {
-			g.Go(func() error { return in.project(s, view) })
+			g.Go(func() error {
+				return protect(func() error { return in.project(s, view) })
+			})
 		}
 		return g.Wait()
 	}
@@ -192,7 +194,9 @@ func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupS
 	w, ctx := errgroup.WithContext(ctx)
 	w.SetLimit(e.workers())
 	for i := range groups {
-		w.Go(func() error { return e.planGroup(ctx, view, &groups[i]) })
+		w.Go(func() error {
+			return protect(func() error { return e.planGroup(ctx, view, &groups[i]) })
+		})
 	}
 	return groups, w.Wait()
 }

@@ -192,7 +192,11 @@ func (s *statistics) finish(ctx context.Context) ([][]*pqfile.Statistics, error)
 	for j := range s.columns {
 		for _, i := range s.columns[j].pending {
 			w.Go(func() error {
-				got, err := exactOf(ctx, s.groups[i].chunks[j].runs)
+				var got *pqfile.Statistics
+				err := protect(func() (err error) {
+					got, err = exactOf(ctx, s.groups[i].chunks[j].runs)
+					return err
+				})
 				if err != nil {
 					return err
 				}

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,15 +24,15 @@ type avroScalar struct{ v any }
 
 // anode is a node of an Avro schema with its field ids.
 type anode struct {
-	kind     string // record, array, pairs (a map), or a primitive
+	kind     string // record, array, map, or a primitive
 	names    []string
-	ids      []int    // record: of fields; array: element; pairs: key and value
+	ids      []int    // record: of fields; array: element; map: key and value
 	children []*anode // the same
 }
 
 // avroRows reads the records of an Avro file.
 func avroRows(ctx context.Context, obj source.Object, mapping iceberg.NameMapping) (iter.Seq2[Record, error], error) {
-	file, err := orderedMaps(ctx, obj)
+	file, schema, err := orderedMaps(bufio.NewReaderSize(io.NewSectionReader(readerAt{ctx, obj}, 0, obj.Size()), 1<<17))
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func avroRows(ctx context.Context, obj source.Object, mapping iceberg.NameMappin
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	root, err := parseAvro(json.RawMessage(r.Metadata()["avro.schema"]), map[string]*anode{})
+	root, err := parseAvro(schema, map[string]*anode{})
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +93,10 @@ func parseAvro(raw json.RawMessage, named map[string]*anode) (*anode, error) {
 	var t struct {
 		Type              json.RawMessage
 		Name, LogicalType string
-		Items             json.RawMessage
+		Items, Values     json.RawMessage
 		ElementID         *int `json:"element-id"`
+		KeyID             *int `json:"key-id"`
+		ValueID           *int `json:"value-id"`
 		Fields            []struct {
 			Name string
 			Type json.RawMessage
@@ -135,6 +138,13 @@ func parseAvro(raw json.RawMessage, named map[string]*anode) (*anode, error) {
 		}
 		if pair := n.children[0]; t.LogicalType == "map" && len(pair.children) == 2 {
 			n.kind, n.names, n.ids, n.children = "pairs", pair.names, pair.ids, pair.children
+		}
+	case "map":
+		if err := add("key", t.KeyID, json.RawMessage(`"string"`)); err != nil {
+			return nil, err
+		}
+		if err := add("value", t.ValueID, t.Values); err != nil {
+			return nil, err
 		}
 	}
 	return n, nil
@@ -198,20 +208,21 @@ func (n *anode) value(v any) (any, error) {
 			list[i] = inner
 		}
 		return list, nil
-	case "pairs":
+	case "map", "pairs":
 		return n.mapValue(v, bad)
 	}
 	return avroScalar{v}, nil
 }
 
-// mapValue reads a map, which is stored as an array of pairs.
+// mapValue reads both of Iceberg's forms of a map: Avro's own, as orderedMaps
+// shows it, and an array of pairs.
 func (n *anode) mapValue(v any, bad error) (any, error) {
-	items, ok := v.([]any)
+	pairs, ok := v.([]any)
 	if !ok {
 		return nil, bad
 	}
-	m := make(Map, len(items))
-	for i, item := range items {
+	m := make(Map, len(pairs))
+	for i, item := range pairs {
 		pair, ok := item.(map[string]any)
 		if !ok {
 			return nil, bad
