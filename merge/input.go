@@ -56,6 +56,18 @@ func (in *input) heap() int64 {
 	return n + in.pq.FootprintBytes()
 }
 
+// bytes is about how long the values of a row group are.
+func (in *input) bytes(rowGroup int) int64 {
+	if in.avro != nil {
+		return (in.firstRow[rowGroup+1] - in.firstRow[rowGroup]) * avroRowBytes(in.avro)
+	}
+	n := int64(0)
+	for i := range in.pq.Metadata.RowGroups[rowGroup].Columns {
+		n += max(in.pq.Metadata.RowGroups[rowGroup].Columns[i].MetaData.TotalUncompressedSize, 0)
+	}
+	return n
+}
+
 // open starts reading a leaf of the view at the first row of a row group.
 func (in *input) open(ctx context.Context, rowGroup, leaf int) (vectorReader, error) {
 	if in.avro != nil {
