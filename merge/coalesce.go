@@ -28,6 +28,8 @@ type groupSource struct {
 	rows     int64 // physical
 	live     int64 // visible
 	bytes    int64 // about how long its values are, physical rows
+	// full groups have few rows because those are long.
+	full bool
 }
 
 // sourcesOf lists the row groups of files that have rows, fully deleted ones
@@ -38,7 +40,8 @@ func sourcesOf(inputs []*input) []groupSource {
 		for g := range len(in.firstRow) - 1 {
 			first := in.firstRow[g]
 			if rows := in.firstRow[g+1] - first; rows > 0 {
-				out = append(out, groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), bytes: in.bytes(g)})
+				s := groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), bytes: in.bytes(g), full: in.full(g)}
+				out = append(out, s)
 			}
 		}
 	}
@@ -62,7 +65,8 @@ func coalesce(sources []groupSource, view *pqfile.Schema, keep bool) [][]groupSo
 }
 
 // divide cuts greedily: adjacent groups of fewer than tiny rows join while they
-// have at most target rows, and not too many bytes, together.
+// have at most target rows, and not too many bytes, together. Full ones join
+// once the limits grow.
 func divide(sources []groupSource, tiny, target int64) [][]groupSource {
 	var out [][]groupSource
 	var run []groupSource
@@ -74,7 +78,7 @@ func divide(sources []groupSource, tiny, target int64) [][]groupSource {
 		run, rows, bytes = nil, 0, 0
 	}
 	for _, s := range sources {
-		small := s.rows < tiny && s.bytes < coalescedBytes
+		small := s.rows < tiny && s.bytes < coalescedBytes && (!s.full || tiny > tinyRows)
 		if !small || rows+s.rows > target || bytes+s.bytes > coalescedBytes {
 			flush()
 		}

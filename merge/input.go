@@ -25,7 +25,9 @@ type input struct {
 	// firstRow[g] is the file position of row group g's first row; the last
 	// element is the number of rows.
 	firstRow []int64
-	deleted  *deletes.Positions
+	// cut tells which row groups of an Avro file were ended for their bytes.
+	cut     []bool
+	deleted *deletes.Positions
 	// columns[i] is where leaf i of the view's schema comes from.
 	columns []pqfile.Column
 	// extra reports columns in the file that the view does not show.
@@ -51,15 +53,15 @@ func (in *input) hasLive() bool {
 func (in *input) heap() int64 {
 	n := int64(len(in.columns)) * 128
 	if in.avro != nil {
-		return n + in.avro.FootprintBytes()
+		return n + in.avro.FootprintBytes() + 9*int64(len(in.firstRow))
 	}
 	return n + in.pq.FootprintBytes()
 }
 
-// bytes is about how long the values of a row group are.
+// bytes is about how long the values of a Parquet file's row group are.
 func (in *input) bytes(rowGroup int) int64 {
-	if in.avro != nil {
-		return (in.firstRow[rowGroup+1] - in.firstRow[rowGroup]) * avroRowBytes(in.avro)
+	if in.pq == nil {
+		return 0
 	}
 	n := int64(0)
 	for i := range in.pq.Metadata.RowGroups[rowGroup].Columns {
@@ -68,13 +70,8 @@ func (in *input) bytes(rowGroup int) int64 {
 	return n
 }
 
-// open starts reading a leaf of the view at the first row of a row group.
-func (in *input) open(ctx context.Context, rowGroup, leaf int) (vectorReader, error) {
-	if in.avro != nil {
-		return openAvroColumn(ctx, in, rowGroup, leaf)
-	}
-	return in.pq.Column(rowGroup, &in.columns[leaf])
-}
+// full reports a row group that has few rows because those are long.
+func (in *input) full(rowGroup int) bool { return in.cut != nil && in.cut[rowGroup] }
 
 // meta describes the stored chunk of a leaf of the view, nil if there is none.
 func (s *groupSource) meta(leaf int) *pqfile.ColumnMetaData {
@@ -85,11 +82,9 @@ func (s *groupSource) meta(leaf int) *pqfile.ColumnMetaData {
 	return s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
 }
 
-// storedBytes is about how long the values of a leaf are in PLAIN.
+// storedBytes is about how long the values of a leaf are in PLAIN, as far as a
+// Parquet footer tells.
 func (s *groupSource) storedBytes(leaf int) int64 {
-	if s.in.avro != nil {
-		return s.rows * avroRowBytes(s.in.avro)
-	}
 	m := s.meta(leaf)
 	if m == nil {
 		return 0
@@ -105,9 +100,10 @@ func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) 
 	g.SetLimit(e.workers())
 	for i := range files {
 		g.Go(func() error {
-			in, err := e.openInput(ctx, s, &files[i])
-			inputs[i] = in
-			return err
+			return protect(func() (err error) {
+				inputs[i], err = e.openInput(ctx, s, &files[i])
+				return err
+			})
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -135,7 +131,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 		if in.avro, err = e.openAvro(ctx, obj); err != nil {
 			return nil, err
 		}
-		in.firstRow = avroGroups(in.avro)
+		in.firstRow, in.cut = avroGroups(in.avro.Blocks)
 	} else {
 		if in.pq, err = e.openFooter(ctx, obj); err != nil {
 			return nil, err

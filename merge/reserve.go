@@ -73,9 +73,8 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	live, rows := r.rows()
 	f := &r.form
 	f.rows, f.bytes = pageRows, math.MaxInt
-	w := int64(valueWidth(f.leaf))
-	if w > 0 {
-		f.rows = int(max(min(pageRows, pageBytes/w), 1))
+	if w := valueWidth(f.leaf); w > 0 {
+		f.rows = fixedRows(w)
 	}
 	total, err := r.bound(ctx)
 	if err != nil {
@@ -130,6 +129,9 @@ func (r *rewrite) dictionaryPays(total bound, estimate int64) bool {
 	form := pageForm{dictN: total.dictN}
 	return total.dictBytes+values/8*int64(form.indexWidth()) < values*w
 }
+
+// fixedRows is how many values of a width make a page.
+func fixedRows(width int) int { return max(min(pageRows, pageBytes/width), 1) }
 
 // rows counts the visible and the physical rows of the chunk.
 func (r *rewrite) rows() (live, rows int64) {
@@ -279,20 +281,11 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 	if col.Source == nil {
 		return constantBound(leaf, &col.Constant, s.live), nil
 	}
-	b := bound{plain: unknown, dictN: -1}
-	if s.in.avro != nil {
-		switch {
-		case leaf.Type == pqfile.Boolean:
-			b.plain = s.live / 8
-		case w > 0:
-			b.plain = s.live * w
-		}
-		return b, nil
-	}
 	c, err := s.in.pq.Chunk(s.rowGroup, col.Source)
 	if err != nil {
 		return bound{}, err
 	}
+	b := bound{plain: unknown, dictN: -1}
 	dictOnly, plainOnly := dataEncodings(c.Meta)
 	if col.Convert.Kind == pqfile.ConvertNone && leaf.Type != pqfile.Boolean && dictOnly {
 		d, err := c.Dictionary(ctx)

@@ -11,18 +11,6 @@ import (
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
-// vectorReader reads one leaf of a run of rows as vectors in the view's terms:
-// a pqfile.ColumnReader, or a reader of row-wise data.
-type vectorReader interface {
-	// Read returns the next n rows; the vector is valid until the next call.
-	Read(ctx context.Context, n int) (*pqfile.Vector, error)
-	// Skip passes over n rows.
-	Skip(ctx context.Context, n int64) error
-	Close()
-}
-
-var _ vectorReader = (*pqfile.ColumnReader)(nil)
-
 // rewrite is a chunk whose bytes are made from decoded rows: the same bytes
 // every time, of a size known before.
 type rewrite struct {
@@ -43,6 +31,14 @@ type rewrite struct {
 	// statistics asks for exact statistics to be found as the chunk is made;
 	// discard for nothing else, where the chunk itself is served as stored.
 	statistics, discard bool
+	// together makes the run with others, of which it is number index; nil if it
+	// is made on its own.
+	together *together
+	index    int
+	// found are the statistics of a measured chunk, nil if it can have none, once
+	// isFound is set.
+	found   *pqfile.Statistics
+	isFound bool
 }
 
 var _ segment = (*rewrite)(nil)
@@ -84,6 +80,13 @@ type made struct {
 
 // get returns the chunk from the cache, or newly made.
 func (r *rewrite) get(ctx context.Context) (*made, error) {
+	if r.together != nil {
+		all, err := r.together.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return all[r.index], nil
+	}
 	key := "chunk|" + r.key()
 	switch {
 	case r.discard:
@@ -113,21 +116,38 @@ func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
 	if data := h.held(r); data != nil {
 		return data, nil
 	}
+	if r.together != nil {
+		return r.together.bytes(ctx, h, r.index)
+	}
 	m, err := r.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(m.data)) != r.length || m.values != r.values {
-		return nil, fmt.Errorf("%w: column %q: chunk of %d bytes and %d entries, not %d and %d as planned",
-			ErrCorrupt, r.form.leaf.Name, len(m.data), m.values, r.length, r.values)
+	if err := r.check(m); err != nil {
+		return nil, err
 	}
 	h.hold(r, m.data)
 	return m.data, nil
 }
 
+// check compares what was made with the plan.
+func (r *rewrite) check(m *made) error {
+	if int64(len(m.data)) != r.length || m.values != r.values {
+		return fmt.Errorf("%w: column %q: chunk of %d bytes and %d entries, not %d and %d as planned",
+			ErrCorrupt, r.form.leaf.Name, len(m.data), m.values, r.length, r.values)
+	}
+	return nil
+}
+
+// wantsStatistics reports whether a measured chunk is to have statistics: they
+// cost little then.
+func (r *rewrite) wantsStatistics() bool {
+	return ordered(r.form.leaf) && r.engine.opt.Statistics != StatisticsNone
+}
+
 // measure makes the chunk without slack, once, and keeps its size.
 func (r *rewrite) measure(ctx context.Context) error {
-	r.statistics = ordered(r.form.leaf) && r.engine.opt.Statistics != StatisticsNone // it costs little now
+	r.statistics = r.wantsStatistics()
 	key := "measure|" + r.key()
 	r.identity = r.key()
 	if length, values, ok := r.engine.loadMeasurement(key); ok {
@@ -142,6 +162,40 @@ func (r *rewrite) measure(ctx context.Context) error {
 	r.engine.count(func(c *Counters) { c.ChunksMeasured.Add(1) })
 	r.engine.saveMeasurement(key, r.length, r.values)
 	return nil
+}
+
+// loadMeasured takes what saveMeasured kept; false unless all of it is there.
+func (r *rewrite) loadMeasured() bool {
+	length, values, ok := r.engine.loadMeasurement("measure|" + r.identity)
+	if !ok {
+		return false
+	}
+	if r.statistics {
+		b, ok := r.engine.opt.Persist.Get("statistics|" + r.identity)
+		if !ok {
+			return false
+		}
+		if r.found, r.isFound = decodeStatistics(r.form.leaf, b); !r.isFound {
+			return false
+		}
+	}
+	r.length, r.values = length, values
+	return true
+}
+
+// saveMeasured takes a chunk's length, entries and statistics from what was
+// made of it, and keeps them.
+func (r *rewrite) saveMeasured(m *made) {
+	r.length, r.values = int64(len(m.data)), m.values
+	r.engine.count(func(c *Counters) { c.ChunksMeasured.Add(1) })
+	r.engine.saveMeasurement("measure|"+r.identity, r.length, r.values)
+	if !r.statistics {
+		return
+	}
+	r.found, r.isFound = m.statistics.result(), true
+	if p := r.engine.opt.Persist; p != nil {
+		p.Put("statistics|"+r.identity, encodeStatistics(r.found))
+	}
 }
 
 func (e *Engine) loadMeasurement(key string) (length, values int64, ok bool) {
@@ -191,23 +245,33 @@ func (r *rewrite) reserved() int64 {
 
 // make decodes and encodes the chunk; size -1 = without slack.
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
+	w, collect := r.begin()
+	defer r.engine.writers.Put(w)
+	for i := range r.sources {
+		if err := r.addSource(ctx, w, collect, &r.sources[i]); err != nil {
+			return nil, err
+		}
+	}
+	return r.end(w, collect, size)
+}
+
+// begin returns a writer of the chunk, which goes back to the engine's pool, and
+// what gathers its statistics if they are asked for.
+func (r *rewrite) begin() (*pageWriter, *collector) {
 	w, _ := r.engine.writers.Get().(*pageWriter)
 	if w == nil {
 		w = &pageWriter{}
 	}
-	defer r.engine.writers.Put(w)
 	w.reset(r.form, r.headless)
 	w.discard = r.discard
-	var collect *collector
 	if r.statistics {
-		collect = &collector{leaf: r.form.leaf}
+		return w, &collector{leaf: r.form.leaf}
 	}
-	for i := range r.sources {
-		if err := r.addSource(ctx, w, collect, &r.sources[i]); err != nil {
-			return nil, fmt.Errorf("%s: column %q: row group %d: %w",
-				r.sources[i].in.file.Path, r.form.leaf.Name, r.sources[i].rowGroup, err)
-		}
-	}
+	return w, nil
+}
+
+// end finishes the chunk.
+func (r *rewrite) end(w *pageWriter, collect *collector, size int64) (*made, error) {
 	if err := w.endPage(); err != nil {
 		return nil, err
 	}
@@ -240,9 +304,16 @@ func (r *rewrite) window(s *groupSource) int64 {
 	return min(windowRows, max(windowBytes/max(per, 1), 1))
 }
 
-// addSource appends the visible rows of one source.
+// addSource appends the visible rows of one source, a Parquet file.
 func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collector, s *groupSource) error {
-	reader, err := s.in.open(ctx, s.rowGroup, r.form.leaf.Leaf)
+	if err := r.addChunk(ctx, w, collect, s); err != nil {
+		return fmt.Errorf("%s: column %q: row group %d: %w", s.in.file.Path, r.form.leaf.Name, s.rowGroup, err)
+	}
+	return nil
+}
+
+func (r *rewrite) addChunk(ctx context.Context, w *pageWriter, collect *collector, s *groupSource) error {
+	reader, err := s.in.pq.Column(s.rowGroup, &s.in.columns[r.form.leaf.Leaf])
 	if err != nil {
 		return err
 	}

@@ -53,13 +53,18 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 	complete := true
 	for i := range s.groups {
 		bounds, exact := groupStatistics(&s.groups[i], leaf)
+		if runs := s.groups[i].chunks[j].runs; len(runs) == 1 && runs[0].isFound {
+			if bounds, exact = runs[0].found, true; bounds == nil {
+				return
+			}
+		}
 		ranges[i] = bounds
 		if bounds == nil {
 			complete = false
 		}
 		if bounds != nil && exact {
 			col.groups[i] = bounds
-		} else if s.groups[i].chunks[j].kind == rewrittenChunk || s.engine.opt.Statistics == StatisticsAll {
+		} else if kind := s.groups[i].chunks[j].kind; kind == rewrittenChunk || s.engine.opt.Statistics == StatisticsAll && kind != synthesizedChunk {
 			col.pending = append(col.pending, i)
 		} else {
 			return // a raw chunk without exact statistics is not decoded for them
@@ -187,7 +192,11 @@ func (s *statistics) finish(ctx context.Context) ([][]*pqfile.Statistics, error)
 	for j := range s.columns {
 		for _, i := range s.columns[j].pending {
 			w.Go(func() error {
-				got, err := exactOf(ctx, s.groups[i].chunks[j].runs)
+				var got *pqfile.Statistics
+				err := protect(func() (err error) {
+					got, err = exactOf(ctx, s.groups[i].chunks[j].runs)
+					return err
+				})
 				if err != nil {
 					return err
 				}
@@ -289,9 +298,9 @@ func sourceStatistics(s *groupSource, leaf *pqfile.Node) *pqfile.Statistics {
 // missingStatistics are those of a column that the file lacks.
 func missingStatistics(s *groupSource, col *pqfile.Column, leaf *pqfile.Node) *pqfile.Statistics {
 	switch {
-	case col.Constant.N == 0:
+	case col.Constant.N == 0 || col.Levels == nil && int(col.DefMap[0]) < leaf.MaxDef:
 		return exactStatistics(s.live, nil, nil)
-	case col.Levels != nil || leaf.Parent.Parent != nil:
+	case col.Levels != nil:
 		return nil // NULL where its parent is
 	}
 	value := constantBytes(leaf, &col.Constant)
