@@ -56,6 +56,9 @@ func newKeySchema(t *snapshot.Table, ids []int) (*keySchema, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(view.Leaves) != len(ids) {
+		return nil, fmt.Errorf("equality on columns %v, not all of which hold one value: %w", ids, ErrUnsupported)
+	}
 	k.view = view
 	schema, err := json.Marshal(k.schema)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -60,7 +61,7 @@ type verifier struct {
 }
 
 // walk verifies a snapshot's folder, or each below. Links lead to folders that
-// are listed elsewhere, except current, which may show another schema.
+// are listed elsewhere, except one that shows a snapshot under another schema.
 func (v *verifier) walk(ctx context.Context, dir tree.Dir, path string) error {
 	if s, ok := dir.(tree.SnapshotFolder); ok {
 		return v.verify(ctx, s, path)
@@ -78,9 +79,9 @@ func (v *verifier) walk(ctx context.Context, dir tree.Dir, path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", below, err)
 		}
-		if _, link := n.(tree.Link); link && e.Name == "current" {
-			if n, err = v.session.tree.Resolve(ctx, below); err != nil {
-				return err
+		if link, ok := n.(tree.Link); ok {
+			if n, err = v.otherSchema(ctx, link, below); err != nil {
+				return fmt.Errorf("%s: %w", below, err)
 			}
 		}
 		if d, ok := n.(tree.Dir); ok {
@@ -92,6 +93,15 @@ func (v *verifier) walk(ctx context.Context, dir tree.Dir, path string) error {
 		}
 	}
 	return nil
+}
+
+// otherSchema returns the folder a link leads to if no snapshots/ lists it.
+func (v *verifier) otherSchema(ctx context.Context, link tree.Link, path string) (tree.Node, error) {
+	target, err := link.Target(ctx)
+	if err != nil || !strings.Contains(target, "@schema-") {
+		return nil, err
+	}
+	return v.session.tree.Resolve(ctx, path)
 }
 
 func (v *verifier) problem(path string, err error) {
