@@ -160,6 +160,9 @@ func TestParquetOfRealTables(t *testing.T) {
 				want := x.rows(t, x.Snapshots[at].Rows)
 				scan := scanOf(t, l, s)
 				for name, e := range engines {
+					if name != "default" && i < len(l.Table().Snapshots)-3 {
+						continue
+					}
 					checkRows(t, fmt.Sprintf("snapshot %d, %s", s.ID, name), e.Parquet(scan), want)
 				}
 			}
