@@ -20,13 +20,13 @@ const (
 )
 
 // avroGroups returns the positions at which the groups begin, and the end, and
-// tells which groups were cut for their bytes.
-func avroGroups(blocks []avrofile.Block) (starts []int64, full []bool) {
+// how long each is as stored.
+func avroGroups(blocks []avrofile.Block) (starts, stored []int64) {
 	starts = []int64{0}
 	bytes, end := int64(0), int64(0)
 	cut := func(at int64) {
 		if at > starts[len(starts)-1] {
-			starts, full = append(starts, at), append(full, bytes >= avroGroupBytes/2)
+			starts, stored = append(starts, at), append(stored, bytes)
 		}
 		bytes = 0
 	}
@@ -44,7 +44,7 @@ func avroGroups(blocks []avrofile.Block) (starts []int64, full []bool) {
 		bytes += b.Size / pieces
 	}
 	cut(end)
-	return starts, full
+	return starts, stored
 }
 
 // ceilDiv divides rounding up.

@@ -28,18 +28,18 @@ func TestAvroGroups(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		blocks []block
-		want   string // rows of groups, * = full
+		want   string // rows:bytes of groups
 	}{
 		{"none", nil, ""},
-		{"one", []block{{5, 100}}, "5"},
-		{"small blocks", []block{{5, 100}, {6, 100}, {7, 100}}, "18"},
-		{"as many rows as may be", []block{{64 * k, 100}, {64 * k, 100}}, "131072"},
-		{"one row more", []block{{64 * k, 100}, {64 * k, 100}, {1, 100}}, "131072 1"},
-		{"blocks are not cut for rows", []block{{100 * k, 100}, {100 * k, 100}}, "102400 102400"},
-		{"as many bytes as may be", []block{{10, 4 * m}, {10, 4 * m}, {10, 4 * m}}, "20* 10*"},
-		{"a block of many rows", []block{{3, 100}, {300 * k, 3 * k}, {4, 100}}, "3 102400 102400 102404"},
-		{"a block of many bytes", []block{{3, 100}, {10, 20 * m}, {4, 100}}, "3 3* 3* 8*"},
-		{"long rows", []block{{1, 100 * m}, {2, 100 * m}}, "1* 1* 1*"},
+		{"one", []block{{5, 100}}, "5:100"},
+		{"small blocks", []block{{5, 100}, {6, 100}, {7, 100}}, "18:300"},
+		{"as many rows as may be", []block{{64 * k, 100}, {64 * k, 100}}, "131072:200"},
+		{"one row more", []block{{64 * k, 100}, {64 * k, 100}, {1, 100}}, "131072:200 1:100"},
+		{"blocks are not cut for rows", []block{{100 * k, 100}, {100 * k, 100}}, "102400:100 102400:100"},
+		{"as many bytes as may be", []block{{10, 4 * m}, {10, 4 * m}, {10, 4 * m}}, "20:8388608 10:4194304"},
+		{"a block of many rows", []block{{3, 100}, {300 * k, 3 * k}, {4, 100}}, "3:100 102400:1024 102400:1024 102404:1124"},
+		{"a block of many bytes", []block{{3, 100}, {10, 18 * m}, {4, 100}}, "3:100 3:6291456 3:6291456 8:6291556"},
+		{"long rows", []block{{1, 100 * m}, {2, 100 * m}}, "1:104857600 1:52428800 1:52428800"},
 	} {
 		var blocks []avrofile.Block
 		rows := int64(0)
@@ -47,26 +47,14 @@ func TestAvroGroups(t *testing.T) {
 			blocks = append(blocks, avrofile.Block{FirstRow: rows, Rows: b.rows, Size: b.size})
 			rows += b.rows
 		}
-		starts, full := avroGroups(blocks)
+		starts, stored := avroGroups(blocks)
 		var got []string
-		for i := range full {
-			got = append(got, fmt.Sprint(starts[i+1]-starts[i])+map[bool]string{true: "*"}[full[i]])
+		for i := range stored {
+			got = append(got, fmt.Sprintf("%d:%d", starts[i+1]-starts[i], stored[i]))
 		}
-		if text := strings.Join(got, " "); text != c.want || len(starts) != len(full)+1 || starts[len(full)] != rows {
+		if text := strings.Join(got, " "); text != c.want || len(starts) != len(stored)+1 || starts[len(stored)] != rows {
 			t.Errorf("%s: groups %q (%v), want %q", c.name, text, starts, c.want)
 		}
-	}
-}
-
-// Full groups stay apart until the limits have to grow.
-func TestDivideFullGroups(t *testing.T) {
-	sources := sourceRows(5, 5, 5, 5)
-	sources[1].full, sources[2].full = true, true
-	if got := groupsText(divide(sources, tinyRows, coalescedRows)); got != "0 | 1 | 2 | 3" {
-		t.Errorf("got %q", got)
-	}
-	if got := groupsText(divide(sources, 2*tinyRows, coalescedRows)); got != "0 1 2 3" {
-		t.Errorf("with grown limits: got %q", got)
 	}
 }
 

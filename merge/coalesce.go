@@ -28,8 +28,6 @@ type groupSource struct {
 	rows     int64 // physical
 	live     int64 // visible
 	bytes    int64 // about how long its values are, physical rows
-	// full groups have few rows because those are long.
-	full bool
 }
 
 // sourcesOf lists the row groups of files that have rows, fully deleted ones
@@ -40,7 +38,7 @@ func sourcesOf(inputs []*input) []groupSource {
 		for g := range len(in.firstRow) - 1 {
 			first := in.firstRow[g]
 			if rows := in.firstRow[g+1] - first; rows > 0 {
-				s := groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), bytes: in.bytes(g), full: in.full(g)}
+				s := groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), bytes: in.bytes(g)}
 				out = append(out, s)
 			}
 		}
@@ -65,8 +63,7 @@ func coalesce(sources []groupSource, view *pqfile.Schema, keep bool) [][]groupSo
 }
 
 // divide cuts greedily: adjacent groups of fewer than tiny rows join while they
-// have at most target rows, and not too many bytes, together. Full ones join
-// once the limits grow.
+// have at most target rows, and not too many bytes, together.
 func divide(sources []groupSource, tiny, target int64) [][]groupSource {
 	var out [][]groupSource
 	var run []groupSource
@@ -78,7 +75,7 @@ func divide(sources []groupSource, tiny, target int64) [][]groupSource {
 		run, rows, bytes = nil, 0, 0
 	}
 	for _, s := range sources {
-		small := s.rows < tiny && s.bytes < coalescedBytes && (!s.full || tiny > tinyRows)
+		small := s.rows < tiny && s.bytes < coalescedBytes
 		if !small || rows+s.rows > target || bytes+s.bytes > coalescedBytes {
 			flush()
 		}

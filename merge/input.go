@@ -25,8 +25,8 @@ type input struct {
 	// firstRow[g] is the file position of row group g's first row; the last
 	// element is the number of rows.
 	firstRow []int64
-	// cut tells which row groups of an Avro file were ended for their bytes.
-	cut     []bool
+	// stored is how long the row groups of an Avro file are, as stored.
+	stored  []int64
 	deleted *deletes.Positions
 	// columns[i] is where leaf i of the view's schema comes from.
 	columns []pqfile.Column
@@ -53,15 +53,15 @@ func (in *input) hasLive() bool {
 func (in *input) heap() int64 {
 	n := int64(len(in.columns)) * 128
 	if in.avro != nil {
-		return n + in.avro.FootprintBytes() + 9*int64(len(in.firstRow))
+		return n + in.avro.FootprintBytes() + 16*int64(len(in.firstRow))
 	}
 	return n + in.pq.FootprintBytes()
 }
 
-// bytes is about how long the values of a Parquet file's row group are.
+// bytes is about how long the values of a row group are.
 func (in *input) bytes(rowGroup int) int64 {
-	if in.pq == nil {
-		return 0
+	if in.avro != nil {
+		return decodedRatio * in.stored[rowGroup]
 	}
 	n := int64(0)
 	for i := range in.pq.Metadata.RowGroups[rowGroup].Columns {
@@ -69,9 +69,6 @@ func (in *input) bytes(rowGroup int) int64 {
 	}
 	return n
 }
-
-// full reports a row group that has few rows because those are long.
-func (in *input) full(rowGroup int) bool { return in.cut != nil && in.cut[rowGroup] }
 
 // meta describes the stored chunk of a leaf of the view, nil if there is none.
 func (s *groupSource) meta(leaf int) *pqfile.ColumnMetaData {
@@ -131,7 +128,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 		if in.avro, err = e.openAvro(ctx, obj); err != nil {
 			return nil, err
 		}
-		in.firstRow, in.cut = avroGroups(in.avro.Blocks)
+		in.firstRow, in.stored = avroGroups(in.avro.Blocks)
 	} else {
 		if in.pq, err = e.openFooter(ctx, obj); err != nil {
 			return nil, err
