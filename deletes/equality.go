@@ -2,7 +2,6 @@ package deletes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,10 +12,9 @@ import (
 )
 
 // Equality deletes become positions once: the key columns of a data file are
-// read against the key sets of all delete files of one key that are new to it,
-// in one pass over the row groups that can hold a key. Each (data file, delete
-// file) result is kept by itself, in memory and on disk, so that a grown delete
-// set costs only what is new.
+// read against key sets, in one pass over the row groups that can hold a key.
+// Results are kept by runs of delete files (equality_runs.go), in memory and on
+// disk, so that a grown delete set costs only what is new.
 
 // equalityFormat is part of the keys of persisted results: raise it when a
 // change here could change a result.
@@ -101,30 +99,23 @@ type keyedData struct {
 	constants map[int]any
 }
 
-// pending is a delete file whose positions in the data file are not known yet.
-type pending struct {
-	del   *snapshot.DataFile
-	obj   source.Object
-	key   string // of the result
-	set   *keySet
-	found builder
-}
-
-// equalityGroup resolves deletes of one key.
+// equalityGroup resolves deletes of one key, in order of their sequence numbers.
 func (r *Resolver) equalityGroup(ctx context.Context, store source.Store, data *keyedData, deletes []*snapshot.DataFile) ([]*Positions, error) {
-	var known []*Positions
-	var missing []*pending
-	for _, del := range deletes {
+	files := make([]equalityFile, len(deletes))
+	for i, del := range deletes {
 		obj, err := store.Open(ctx, del.Path)
 		if err != nil {
 			return nil, err
 		}
-		p := &pending{del: del, obj: obj, key: data.resultKey(obj)}
-		if found, ok := r.known(ctx, p.key); ok {
-			known = append(known, found)
-		} else {
-			missing = append(missing, p)
-		}
+		files[i] = newEqualityFile(del, obj)
+	}
+	runs := closedRuns(files, maxRunLevel)
+	for i, run := range runs {
+		r.lookUp(ctx, data, run, i >= len(runs)-growingRuns)
+	}
+	var missing []*run
+	for _, run := range runs {
+		missing = run.appendMissing(missing)
 	}
 	for len(missing) > 0 {
 		n, err := r.loadKeys(ctx, data.keys, missing)
@@ -134,122 +125,96 @@ func (r *Resolver) equalityGroup(ctx context.Context, store source.Store, data *
 		if err := r.match(ctx, data, missing[:n]); err != nil {
 			return nil, err
 		}
-		for _, p := range missing[:n] {
-			found, err := p.found.positions()
-			if err != nil {
+		for _, run := range missing[:n] {
+			if run.result, err = run.found.positions(); err != nil {
 				return nil, err
 			}
-			r.keep(ctx, p.key, found)
-			known = append(known, found)
+			run.known, run.set, run.found = true, nil, builder{}
+			r.keep(ctx, data.resultKey(run), run.result)
 		}
 		missing = missing[n:]
 	}
-	return known, nil
-}
-
-// resultKey identifies the positions that a delete file gives in a data file:
-// by both versions, the key's columns and types, and what stands for columns
-// that the data file lacks.
-func (d *keyedData) resultKey(del source.Object) string {
-	return fmt.Sprintf("deletes/equality/%d|%s|%s|%s|%v", equalityFormat, d.obj.Version(), del.Version(), d.keys.identity, d.constants)
-}
-
-// errAbsent is the answer of a look-up that must not load.
-var errAbsent = errors.New("not in the cache")
-
-// known returns a result kept in memory or on disk.
-func (r *Resolver) known(ctx context.Context, key string) (*Positions, bool) {
-	p, err := r.cached(ctx, key, func(context.Context) (*Positions, error) {
-		if r.opt.Persist == nil {
-			return nil, errAbsent
+	found := make([]*Positions, len(runs))
+	for i, run := range runs {
+		if err := r.unite(ctx, data, run); err != nil {
+			return nil, err
 		}
-		b, ok := r.opt.Persist.Get(key)
-		if !ok {
-			return nil, errAbsent
-		}
-		p, err := decodePortable(b)
-		if err != nil {
-			return nil, errAbsent
-		}
-		return p.orNil(), nil
-	})
-	return p, err == nil
-}
-
-// keep stores a result in memory and on disk.
-func (r *Resolver) keep(ctx context.Context, key string, p *Positions) {
-	// The load cannot fail; if ctx has ended, the result is on disk alone.
-	_, _ = r.cached(ctx, key, func(context.Context) (*Positions, error) { return p, nil })
-	if r.opt.Persist != nil {
-		r.opt.Persist.Put(key, appendPortable(nil, p))
+		found[i] = run.result
 	}
+	return found, nil
+}
+
+// resultKey identifies the positions that a run of delete files gives in a data
+// file: by the versions of all, the key's columns and types, and what stands for
+// columns that the data file lacks.
+func (d *keyedData) resultKey(run *run) string {
+	return fmt.Sprintf("deletes/equality/%d|%s|%s|%s|%v", equalityFormat, d.obj.Version(), run.identity(), d.keys.identity, d.constants)
 }
 
 // loadKeys gives the first n of missing their key sets, as many as one pass may
 // hold, at least one.
-func (r *Resolver) loadKeys(ctx context.Context, keys *keySchema, missing []*pending) (n int, err error) {
+func (r *Resolver) loadKeys(ctx context.Context, keys *keySchema, missing []*run) (n int, err error) {
 	var total int64
 	for n < len(missing) && total < jointBytes {
-		p := missing[n]
-		if p.set, err = r.keySet(ctx, keys, p); err != nil {
+		run := missing[n]
+		if run.set, err = r.keySet(ctx, keys, run); err != nil {
 			return 0, err
 		}
-		total += p.set.size()
+		total += run.set.size()
 		n++
 	}
 	return n, nil
 }
 
-// keySet returns the keys of a delete file, through the cache: all data files
-// that it covers share them.
-func (r *Resolver) keySet(ctx context.Context, keys *keySchema, p *pending) (*keySet, error) {
-	key := fmt.Sprintf("deletes/keys|%s|%s", p.obj.Version(), keys.identity)
+// keySet returns the keys of a run of delete files, through the cache: all data
+// files that it covers share them. Sets are hashed with the Resolver's seeds, so
+// the cache key has those too.
+func (r *Resolver) keySet(ctx context.Context, keys *keySchema, run *run) (*keySet, error) {
+	key := fmt.Sprintf("deletes/keys|%x|%s|%s", r.hash.ints, run.identity(), keys.identity)
 	return get(ctx, r, key, func(ctx context.Context) (*keySet, int64, error) {
-		s, err := r.readKeys(ctx, keys, p)
+		s, err := newKeySet(keys.view.Leaves)
 		if err != nil {
-			return nil, 0, deleteFileError(err)
+			return nil, 0, fmt.Errorf("%s: %w", run.files[0].del.Path, err)
 		}
+		batch := newKeyBatch(r.hash, keys.view.Leaves)
+		for _, f := range run.files {
+			if err := r.readKeys(ctx, keys, f, s, batch); err != nil {
+				return nil, 0, deleteFileError(err)
+			}
+		}
+		s.finish()
 		return s, s.size(), nil
 	})
 }
 
-// readKeys decodes the key columns of a delete file. Other columns it has are
+// readKeys adds the keys of a delete file to a set. Other columns it has are
 // never looked at.
-func (r *Resolver) readKeys(ctx context.Context, keys *keySchema, p *pending) (*keySet, error) {
-	file, err := r.openColumns(ctx, p.obj, p.del)
+func (r *Resolver) readKeys(ctx context.Context, keys *keySchema, f equalityFile, into *keySet, batch *keyBatch) error {
+	file, err := r.openColumns(ctx, f.obj, f.del)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	proj, err := file.project(keys.target(nil))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, col := range proj.Columns {
 		if col.Source == nil {
-			return nil, fmt.Errorf("%w: %s: no column %d, %q, which its equality ids name", ErrCorrupt, p.del.Path, col.Leaf.FieldID, col.Leaf.Name)
+			return fmt.Errorf("%w: %s: no column %d, %q, which its equality ids name", ErrCorrupt, f.del.Path, col.Leaf.FieldID, col.Leaf.Name)
 		}
 	}
-	set, err := newKeySet(keys.view.Leaves)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.del.Path, err)
-	}
-	e := newEncoder(set, true)
-	err = file.scan(ctx, proj.Columns, func(int) bool { return true }, func(_ int64, rows int, cols []*pqfile.Vector) error {
-		_, err := e.batch(rows, cols)
-		return err
+	return file.scan(ctx, proj.Columns, func(int) bool { return true }, func(_ int64, rows int, cols []*pqfile.Vector) error {
+		if err := batch.load(rows, cols); err != nil {
+			return err
+		}
+		return into.insert(batch)
 	})
-	if err != nil {
-		return nil, err
-	}
-	set.finish()
-	return set, nil
 }
 
-// match reads the data file's key columns once and finds the rows of each
-// pending delete file.
-func (r *Resolver) match(ctx context.Context, data *keyedData, pend []*pending) error {
-	pend = slices.DeleteFunc(slices.Clone(pend), func(p *pending) bool { return p.set.empty() })
-	if len(pend) == 0 {
+// match reads the data file's key columns once and finds the rows of each run.
+func (r *Resolver) match(ctx context.Context, data *keyedData, runs []*run) error {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(run *run) bool { return run.set.empty() })
+	if len(runs) == 0 {
 		return nil
 	}
 	file, err := r.openColumns(ctx, data.obj, data.file)
@@ -260,29 +225,29 @@ func (r *Resolver) match(ctx context.Context, data *keyedData, pend []*pending) 
 	if err != nil {
 		return err
 	}
-	encoders := make([]*encoder, len(pend))
-	for i, p := range pend {
-		encoders[i] = newEncoder(p.set, false)
+	finders := make([]*finder, len(runs))
+	for i, run := range runs {
+		finders[i] = newFinder(run.set)
 	}
-	active := make([]int, 0, len(pend)) // whose keys the group at hand can hold
+	active := make([]int, 0, len(runs)) // whose keys the group at hand can hold
 	use := func(group int) bool {
 		active = active[:0]
-		for i, p := range pend {
-			if p.set.mayMatch(file, group, proj.Columns) {
+		for i, run := range runs {
+			if run.set.mayMatch(file, group, proj.Columns) {
 				active = append(active, i)
 			}
 		}
 		return len(active) > 0
 	}
+	batch := newKeyBatch(r.hash, data.keys.view.Leaves)
 	return file.scan(ctx, proj.Columns, use, func(first int64, rows int, cols []*pqfile.Vector) error {
+		if err := batch.load(rows, cols); err != nil {
+			return err
+		}
 		for _, i := range active {
-			codes, err := encoders[i].batch(rows, cols)
-			if err != nil {
-				return err
-			}
-			for row, code := range codes {
+			for row, code := range finders[i].find(batch) {
 				if code != 0 {
-					pend[i].found.add(first + int64(row))
+					runs[i].found.add(first + int64(row))
 				}
 			}
 		}

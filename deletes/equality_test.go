@@ -489,7 +489,8 @@ func TestEqualityPrunes(t *testing.T) {
 				t.Fatal(err)
 			}
 			obj, _ := l.Open(context.Background(), "equality-0")
-			if _, err := NewResolver(Options{Stats: &keyStats}).readKeys(context.Background(), schema, &pending{obj: obj, del: l.file.Equality[0]}); err != nil {
+			run := &run{files: []equalityFile{newEqualityFile(l.file.Equality[0], obj)}}
+			if _, err := NewResolver(Options{Stats: &keyStats}).keySet(context.Background(), schema, run); err != nil {
 				t.Fatal(err)
 			}
 			got, err := l.resolve(NewResolver(Options{Stats: &stats}))

@@ -1,7 +1,6 @@
 package deletes
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +8,7 @@ import (
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
-// keySet is the set of keys of one equality-delete file.
+// keySet is the set of keys of equality-delete files of one key.
 //
 // Each column numbers its distinct values with codes from 1; nullCode is NULL
 // and 0 a value that no key has. A key of several columns is found in steps:
@@ -24,8 +23,12 @@ type keySet struct {
 	steps   []intMap // steps[i] has (code so far)<<32 | code in column i+1
 }
 
-// nullCode stands for NULL in a column.
-const nullCode = math.MaxUint32
+const (
+	// nullCode stands for NULL in a column.
+	nullCode = math.MaxUint32
+	// maxCodes keeps codes clear of it.
+	maxCodes = math.MaxUint32 - 2*batchRows
+)
 
 // keyColumn is the values that a column takes in a keySet.
 type keyColumn struct {
@@ -54,11 +57,6 @@ func newKeySet(leaves []*pqfile.Node) (*keySet, error) {
 	return s, nil
 }
 
-// byBytes reports whether the column's values are in bytes, not in ints.
-func (c *keyColumn) byBytes() bool {
-	return c.leaf.Type == pqfile.ByteArray || c.leaf.Type == pqfile.FixedLenByteArray
-}
-
 // empty reports whether the set has no key.
 func (s *keySet) empty() bool {
 	c := &s.columns[0]
@@ -70,12 +68,67 @@ func (s *keySet) size() int64 {
 	n := int64(128)
 	for i := range s.columns {
 		c := &s.columns[i]
-		n += 256 + c.ints.size() + c.bytes.size() + 8*int64(cap(c.sorted)) + int64(cap(c.min)+cap(c.max))
+		n += 256 + c.ints.size() + c.bytes.size() + 8*int64(cap(c.sorted))
 	}
 	for i := range s.steps {
 		n += s.steps[i].size()
 	}
 	return n
+}
+
+// insert adds the keys of a batch of rows.
+func (s *keySet) insert(b *keyBatch) error {
+	codes := make([]uint32, b.rows)
+	s.columns[0].insert(codes, &b.columns[0])
+	column := make([]uint32, b.rows)
+	for i := range s.steps {
+		s.columns[i+1].insert(column, &b.columns[i+1])
+		for r, code := range codes {
+			k := uint64(code)<<32 | uint64(column[r])
+			codes[r] = s.steps[i].insert(b.hash.int(k), k)
+		}
+	}
+	return s.checkSize()
+}
+
+// insert adds a column's values, writing the code of each row.
+func (c *keyColumn) insert(codes []uint32, b *columnBatch) {
+	k := 0
+	for r := range codes {
+		if b.def != nil && int(b.def[r]) != b.leaf.MaxDef {
+			c.hasNull = true
+			codes[r] = nullCode
+			continue
+		}
+		x := k
+		switch {
+		case b.repeat:
+			x = 0
+		case b.index != nil: // only values that rows use: the dictionary's others are no keys
+			x = int(b.index[k])
+		}
+		k++
+		if keepsInts(c.leaf) {
+			codes[r] = c.ints.insert(b.values.hashes[x], b.values.ints[x])
+		} else {
+			codes[r] = c.bytes.insert(b.values.hashes[x], b.values.at(x))
+		}
+	}
+}
+
+// checkSize keeps codes within their 32 bits.
+func (s *keySet) checkSize() error {
+	most := 0
+	for i := range s.columns {
+		most = max(most, s.columns[i].ints.n, s.columns[i].bytes.n)
+	}
+	for i := range s.steps {
+		most = max(most, s.steps[i].n)
+	}
+	if most > maxCodes {
+		return fmt.Errorf("more than %d distinct keys: %w", uint32(maxCodes), ErrUnsupported)
+	}
+	return nil
 }
 
 // finish derives what pruning needs.
@@ -85,7 +138,13 @@ func (s *keySet) finish() {
 		switch {
 		case signedOrder(c.leaf):
 			c.sorted = make([]int64, 0, c.ints.n)
-			c.ints.each(func(v uint64) { c.sorted = append(c.sorted, c.signed(v)) })
+			for _, k := range c.ints.keys {
+				if c.leaf.Type == pqfile.Int32 {
+					c.sorted = append(c.sorted, int64(int32(uint32(k))))
+				} else {
+					c.sorted = append(c.sorted, int64(k))
+				}
+			}
 			slices.Sort(c.sorted)
 		case c.leaf.Type == pqfile.ByteArray:
 			c.min, c.max = c.bytes.extremes()
@@ -93,202 +152,101 @@ func (s *keySet) finish() {
 	}
 }
 
-// signed is an int key as the signed value it stands for.
-func (c *keyColumn) signed(v uint64) int64 {
-	if c.leaf.Type == pqfile.Int32 {
-		return int64(int32(uint32(v)))
-	}
-	return int64(v)
-}
-
-// encoder turns rows into the codes of their keys: adding keys to a set while
-// it is built, looking them up afterwards. Not safe for concurrent use.
-type encoder struct {
+// finder looks rows up in a keySet. Not safe for concurrent use.
+type finder struct {
 	set    *keySet
-	insert bool
-	memos  []dictMemo
+	memos  []dictCodes
 	codes  []uint32 // of the key so far, by row
 	column []uint32 // of the column at hand, by row
 }
 
-// dictMemo remembers the codes of one dictionary's values.
-type dictMemo struct {
+// dictCodes are the codes of one dictionary's values.
+type dictCodes struct {
 	dict  *pqfile.Values
-	codes []uint32 // unseen where not looked up yet
+	codes []uint32
 }
 
-// unseen cannot be the code of a value: maps hold fewer.
-const unseen = math.MaxUint32 - 1
+func newFinder(s *keySet) *finder { return &finder{set: s, memos: make([]dictCodes, len(s.columns))} }
 
-func newEncoder(s *keySet, insert bool) *encoder {
-	return &encoder{set: s, insert: insert, memos: make([]dictMemo, len(s.columns))}
-}
-
-// batch returns the code of each row's key, 0 for rows whose key is not in the
+// find returns the code of each row's key, 0 for rows whose key is not in the
 // set. The result is valid until the next call.
-func (e *encoder) batch(rows int, cols []*pqfile.Vector) ([]uint32, error) {
-	var err error
-	if e.codes, err = e.columnCodes(e.codes[:0], 0, rows, cols[0]); err != nil {
-		return nil, err
-	}
-	for i := range e.set.steps {
-		if e.column, err = e.columnCodes(e.column[:0], i+1, rows, cols[i+1]); err != nil {
-			return nil, err
-		}
-		step := &e.set.steps[i]
-		for r, code := range e.column {
-			switch {
-			case e.codes[r] == 0:
-			case code == 0:
-				e.codes[r] = 0
-			default:
-				e.codes[r] = step.code(uint64(e.codes[r])<<32|uint64(code), e.insert)
+func (f *finder) find(b *keyBatch) []uint32 {
+	f.codes = f.columnCodes(f.codes, 0, &b.columns[0])
+	for i := range f.set.steps {
+		f.column = f.columnCodes(f.column, i+1, &b.columns[i+1])
+		step := &f.set.steps[i]
+		for r, code := range f.codes {
+			if code != 0 {
+				f.codes[r] = 0
+				if c := f.column[r]; c != 0 {
+					k := uint64(code)<<32 | uint64(c)
+					f.codes[r] = step.find(b.hash.int(k), k)
+				}
 			}
 		}
 	}
-	if e.insert {
-		return e.codes, e.set.checkSize()
-	}
-	return e.codes, nil
+	return f.codes
 }
 
-// checkSize keeps codes within their 32 bits.
-func (s *keySet) checkSize() error {
-	const most = unseen - 2*batchRows
-	big := false
-	for i := range s.columns {
-		big = big || s.columns[i].ints.n > most || s.columns[i].bytes.n > most
-	}
-	for i := range s.steps {
-		big = big || s.steps[i].n > most
-	}
-	if big {
-		return fmt.Errorf("more than %d distinct keys: %w", uint32(most), ErrUnsupported)
-	}
-	return nil
-}
-
-// columnCodes appends one code per row of column i.
-func (e *encoder) columnCodes(dst []uint32, i, rows int, v *pqfile.Vector) ([]uint32, error) {
-	c := &e.set.columns[i]
-	present := rows
-	if v.Def != nil {
-		present = 0
-		for _, d := range v.Def {
-			if int(d) == c.leaf.MaxDef {
-				present++
-			}
-		}
-	}
-	if v.Rep != nil || v.Def != nil && len(v.Def) != rows || !v.Repeat && v.Values.N != present || v.Repeat && present > 0 && v.Values.N != 1 {
-		return nil, fmt.Errorf("internal error: key column %q: %d levels and %d values in %d rows", c.leaf.Name, len(v.Def), v.Values.N, rows)
-	}
-	dst = slices.Grow(dst, rows)[:rows]
+// columnCodes writes the code of each row of column i to dst, grown as needed.
+func (f *finder) columnCodes(dst []uint32, i int, b *columnBatch) []uint32 {
+	c := &f.set.columns[i]
+	dst = slices.Grow(dst[:0], b.rows)[:b.rows]
 	// Codes of the values go to the end, and from there to their rows: a row
 	// never lies behind its value.
-	values := dst[rows-present:]
+	values := dst[b.rows-b.present:]
 	switch {
-	case present == 0:
-	case v.Repeat:
-		e.valueCodes(values[:1], i, &v.Values)
-		for r := range values {
-			values[r] = values[0]
+	case b.present == 0:
+	case b.index != nil:
+		codes := f.dictionary(i, b)
+		for k, x := range b.index {
+			values[k] = codes[x]
+		}
+	case b.repeat:
+		c.find(values[:1], b.values)
+		for k := range values {
+			values[k] = values[0]
 		}
 	default:
-		e.valueCodes(values, i, &v.Values)
+		c.find(values, b.values)
 	}
-	if present == rows {
-		return dst, nil
+	if b.def == nil {
+		return dst
 	}
 	null := uint32(0)
-	if e.insert {
-		c.hasNull = true
-	}
 	if c.hasNull {
 		null = nullCode
 	}
-	for r, d := range v.Def {
-		if int(d) == c.leaf.MaxDef {
+	for r, d := range b.def {
+		if int(d) == b.leaf.MaxDef {
 			dst[r], values = values[0], values[1:]
 		} else {
 			dst[r] = null
 		}
 	}
-	return dst, nil
+	return dst
 }
 
-// valueCodes writes the code of each of len(dst) values.
-func (e *encoder) valueCodes(dst []uint32, i int, v *pqfile.Values) {
-	c := &e.set.columns[i]
-	if v.Dict == nil {
-		c.plainCodes(dst, v, 0, e.insert)
+// dictionary returns the codes of all values of the dictionary at hand.
+func (f *finder) dictionary(i int, b *columnBatch) []uint32 {
+	m := &f.memos[i]
+	if m.dict != b.dict {
+		m.dict = b.dict
+		m.codes = slices.Grow(m.codes[:0], b.dict.N)[:b.dict.N]
+		f.set.columns[i].find(m.codes, b.values)
+	}
+	return m.codes
+}
+
+// find writes the codes of values.
+func (c *keyColumn) find(dst []uint32, v *hashedValues) {
+	if keepsInts(c.leaf) {
+		for i := range dst {
+			dst[i] = c.ints.find(v.hashes[i], v.ints[i])
+		}
 		return
 	}
-	m := &e.memos[i]
-	if m.dict != v.Dict {
-		m.dict = v.Dict
-		m.codes = slices.Grow(m.codes[:0], v.Dict.N)[:v.Dict.N]
-		for k := range m.codes {
-			m.codes[k] = unseen
-		}
+	for i := range dst {
+		dst[i] = c.bytes.find(v.hashes[i], v.at(i))
 	}
-	for k := range dst {
-		x := v.Index[k]
-		if m.codes[x] == unseen {
-			// Only values that rows use: the dictionary's others are no keys.
-			c.plainCodes(m.codes[x:x+1], v.Dict, int(x), e.insert)
-		}
-		dst[k] = m.codes[x]
-	}
-}
-
-// plainCodes writes the codes of the values from the first on.
-func (c *keyColumn) plainCodes(dst []uint32, v *pqfile.Values, first int, insert bool) {
-	switch c.leaf.Type {
-	case pqfile.Boolean:
-		for k := range dst {
-			dst[k] = c.ints.code(uint64(v.Bools[first+k]), insert)
-		}
-	case pqfile.Int32:
-		for k := range dst {
-			dst[k] = c.ints.code(uint64(binary.LittleEndian.Uint32(v.Fixed[4*(first+k):])), insert)
-		}
-	case pqfile.Int64:
-		for k := range dst {
-			dst[k] = c.ints.code(binary.LittleEndian.Uint64(v.Fixed[8*(first+k):]), insert)
-		}
-	case pqfile.Float:
-		for k := range dst {
-			dst[k] = c.ints.code(floatKey(binary.LittleEndian.Uint32(v.Fixed[4*(first+k):])), insert)
-		}
-	case pqfile.Double:
-		for k := range dst {
-			dst[k] = c.ints.code(doubleKey(binary.LittleEndian.Uint64(v.Fixed[8*(first+k):])), insert)
-		}
-	case pqfile.FixedLenByteArray:
-		for k := range dst {
-			at := (first + k) * v.Width
-			dst[k] = c.bytes.code(v.Fixed[at:at+v.Width], insert)
-		}
-	case pqfile.ByteArray:
-		for k := range dst {
-			dst[k] = c.bytes.code(v.Data[v.Offsets[first+k]:v.Offsets[first+k+1]], insert)
-		}
-	}
-}
-
-// floatKey and doubleKey compare as Java's Float.compare and Double.compare do:
-// all NaNs are one value, and -0.0 is another than 0.0.
-func floatKey(bits uint32) uint64 {
-	if f := math.Float32frombits(bits); f != f {
-		return uint64(math.Float32bits(float32(math.NaN())))
-	}
-	return uint64(bits)
-}
-
-func doubleKey(bits uint64) uint64 {
-	if f := math.Float64frombits(bits); f != f {
-		return math.Float64bits(math.NaN())
-	}
-	return bits
 }

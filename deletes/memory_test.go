@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,7 +49,7 @@ func (o *memObject) ReadAt(_ context.Context, p []byte, off int64) (int, error) 
 func (o *memObject) Size() int64      { return int64(len(o.data)) }
 func (o *memObject) Location() string { return o.location }
 func (o *memObject) Version() string {
-	return fmt.Sprintf("mem:%s:%p:%d", o.location, o.data, len(o.data))
+	return fmt.Sprintf("mem:%s:%08x:%d", o.location, crc32.ChecksumIEEE(o.data), len(o.data))
 }
 
 // mapCache keeps everything.

@@ -47,10 +47,13 @@ type Options struct {
 
 // Resolver resolves the deletes of data files to Positions, through caches that
 // all tables and snapshots share. Safe for concurrent use.
-type Resolver struct{ opt Options }
+type Resolver struct {
+	opt  Options
+	hash hasher
+}
 
 // NewResolver returns a Resolver.
-func NewResolver(opt Options) *Resolver { return &Resolver{opt: opt} }
+func NewResolver(opt Options) *Resolver { return &Resolver{opt: opt, hash: newHasher()} }
 
 // parallelFiles is how many delete files of one data file are read at a time:
 // enough to hide an object store's latency.

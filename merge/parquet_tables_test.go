@@ -174,7 +174,9 @@ func checkRows(t *testing.T, what string, v View, want []string) {
 		t.Logf("%s: %v", what, err)
 		return
 	}
-	got := arrowRows(t, viewtest.Bytes(t, v))
+	data := viewtest.Bytes(t, v)
+	checkParquet(t, data)
+	got := arrowRows(t, data)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: %d rows, want %d", what, len(got), len(want))
 		for _, row := range want {

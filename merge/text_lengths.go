@@ -14,10 +14,15 @@ import (
 // or alive, as varints: one or two bytes a row, about half that when kept.
 type rowLengths struct{ varints []byte }
 
+// lengthsKey is the key of the lengths of a unit's rows.
+func (in *textInput) lengthsKey(u *textUnit) string {
+	return "text|lengths|" + textKey(in.dataKey, fmt.Sprint(u.group))
+}
+
 // textLengths returns the lengths of a unit's rows: cached, kept on disk, or
 // made by formatting them all.
 func (e *Engine) textLengths(ctx context.Context, in *textInput, u *textUnit, workers int) (*rowLengths, error) {
-	key := "text|lengths|" + textKey(in.dataKey, fmt.Sprint(u.group))
+	key := in.lengthsKey(u)
 	v, err := e.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
 		if l := decodeLengths(e.kept(key), u.rows); l != nil {
 			return l, int64(len(l.varints)), nil

@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -152,12 +153,12 @@ func (in *textInput) measureUnit(ctx context.Context, u *textUnit, workers int) 
 	if dead == u.rows {
 		return &textMeasure{}, nil
 	}
-	if dead <= u.rows/2 {
+	if dead <= u.rows/2 || in.engine.kept(in.lengthsKey(u)) != nil {
 		lengths, err := in.engine.textLengths(ctx, in, u, workers)
 		if err == nil {
 			return lengths.measure(in.deleted, first, u.rows)
 		}
-		if dead == 0 || ctx.Err() != nil {
+		if dead == 0 || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
 			return nil, err
 		}
 	}

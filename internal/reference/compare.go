@@ -42,7 +42,10 @@ func compareParquet(ctx context.Context, m *Merge, v View, rows iter.Seq2[Record
 		}
 		for _, s := range stored {
 			got, err := p.record(m.Schema.Fields(), s)
-			if err != nil {
+			switch {
+			case errors.Is(err, ErrUnsupported):
+				return err
+			case err != nil:
 				return different("row %d: %v", count, err)
 			}
 			want, err, more := next()

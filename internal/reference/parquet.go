@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
@@ -63,7 +64,7 @@ type scalar struct {
 	v    any // bool, int32, int64, parquet.Int96, float32, float64 or []byte
 }
 
-// openParquet opens a Parquet file. A file without any field id gets those of
+// openParquet opens a Parquet file. Columns without a field id get that of the
 // mapping.
 func openParquet(ctx context.Context, from Bytes, size int64, mapping iceberg.NameMapping) (f *parquetFile, err error) {
 	defer recoverAs(&err)
@@ -77,9 +78,7 @@ func openParquet(ctx context.Context, from Bytes, size int64, mapping iceberg.Na
 	for i := range root.NumFields() {
 		f.root.children = append(f.root.children, f.build(root.Field(i), 0, 0))
 	}
-	if !f.root.hasID() {
-		assign(f.root.children, mapping)
-	}
+	assign(f.root, mapping)
 	return f, nil
 }
 
@@ -166,15 +165,24 @@ func (n *pnode) hasID() bool {
 	return false
 }
 
-// assign gives nodes the ids of a name mapping.
-func assign(nodes []*pnode, mapping []iceberg.MappedField) {
-	for _, n := range nodes {
+// assign gives the fields below parent that have no id the one of a name
+// mapping, where elements, keys and values have fixed names.
+func assign(parent *pnode, mapping []iceberg.MappedField) {
+	for i, n := range parent.children {
+		name := n.name
+		switch parent.kind {
+		case plist:
+			name = "element"
+		case pmap:
+			name = []string{"key", "value"}[i]
+		}
 		for _, m := range mapping {
-			for _, name := range m.Names {
-				if name == n.name {
-					n.id = m.ID()
-					assign(n.children, m.Fields)
-				}
+			switch {
+			case n.id >= 0 && m.ID() == n.id:
+				assign(n, m.Fields)
+			case n.id < 0 && slices.Contains(m.Names, name):
+				n.id = m.ID()
+				assign(n, m.Fields)
 			}
 		}
 	}

@@ -71,22 +71,22 @@ func (o TextOptions) csvField(s string) string {
 
 // jsonRow is a row's line.
 func jsonRow(schema *iceberg.Schema, rec Record) string {
-	return jsonText(&iceberg.StructType{FieldList: schema.Fields()}, rec) + "\n"
+	return JSON(&iceberg.StructType{FieldList: schema.Fields()}, rec) + "\n"
 }
 
 // plainText is a value in a CSV cell.
 func plainText(typ iceberg.Type, v any) string {
 	switch v := v.(type) {
 	case Record, List, Map:
-		return jsonText(typ, v)
+		return JSON(typ, v)
 	case string:
 		return v
 	}
-	return strings.Trim(jsonText(typ, v), `"`)
+	return strings.Trim(JSON(typ, v), `"`)
 }
 
-// jsonText is a value as JSON.
-func jsonText(typ iceberg.Type, v any) string {
+// JSON is a value as views write it in JSON.
+func JSON(typ iceberg.Type, v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
@@ -123,19 +123,19 @@ func nestedText(typ iceberg.Type, v any) string {
 	switch v := v.(type) {
 	case Record:
 		for _, f := range typ.(*iceberg.StructType).FieldList {
-			parts = append(parts, stringText(f.Name)+":"+jsonText(f.Type, v[f.ID]))
+			parts = append(parts, stringText(f.Name)+":"+JSON(f.Type, v[f.ID]))
 		}
 		return "{" + strings.Join(parts, ",") + "}"
 	case List:
 		for _, e := range v {
-			parts = append(parts, jsonText(typ.(*iceberg.ListType).Element, e))
+			parts = append(parts, JSON(typ.(*iceberg.ListType).Element, e))
 		}
 		return "[" + strings.Join(parts, ",") + "]"
 	case Map:
 		t := typ.(*iceberg.MapType)
 		_, byName := t.KeyType.(iceberg.StringType)
 		for _, e := range v {
-			key, value := jsonText(t.KeyType, e.Key), jsonText(t.ValueType, e.Value)
+			key, value := JSON(t.KeyType, e.Key), JSON(t.ValueType, e.Value)
 			if byName {
 				parts = append(parts, key+":"+value)
 			} else {
