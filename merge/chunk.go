@@ -60,6 +60,9 @@ func (e *Engine) classify(sources []groupSource, leaf *pqfile.Node) (chunk, erro
 	s := sources[0]
 	col := &s.in.columns[leaf.Leaf]
 	if col.Source == nil {
+		if col.Fill != nil {
+			return chunk{kind: rewrittenChunk, reason: "counted from the row's position"}, nil
+		}
 		if col.Levels == nil {
 			return chunk{kind: synthesizedChunk, reason: "missing in the file"}, nil
 		}
@@ -92,6 +95,8 @@ func (e *Engine) whyNotRaw(s groupSource, col *pqfile.Column, stored *pqfile.Chu
 		return fmt.Sprintf("%d of %d rows deleted", s.rows-s.live, s.rows)
 	case col.Convert.Kind != pqfile.ConvertNone:
 		return "stored in another physical form"
+	case col.Fill != nil:
+		return "NULL stands for the row's own value"
 	case stored.Meta.Codec == pqfile.LZ4:
 		return "codec LZ4 with Hadoop framing"
 	case !stored.TrustedWriter:
@@ -112,7 +117,7 @@ func missingEverywhere(sources []groupSource, leaf int) bool {
 	first := &sources[0].in.columns[leaf]
 	for _, s := range sources {
 		c := &s.in.columns[leaf]
-		if c.Source != nil || c.Levels != nil || !sameConstant(&c.Constant, &first.Constant) {
+		if c.Source != nil || c.Levels != nil || c.Fill != nil || !sameConstant(&c.Constant, &first.Constant) {
 			return false
 		}
 	}

@@ -103,14 +103,23 @@ func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.Fil
 	return v.(*pqfile.File), nil
 }
 
-// project maps the view's leaves onto the file.
-func (in *input) project(s Scan, view *pqfile.Schema) error {
-	p, err := in.pq.Project(pqfile.Target{
+// target is what a data file is read as.
+func (s *Scan) target(f *snapshot.DataFile, view *pqfile.Schema) pqfile.Target {
+	t := pqfile.Target{
 		Schema:      s.Schema,
 		NameMapping: s.Table.NameMapping,
-		Constants:   identityConstants(s.Table, in.file.DataFile),
+		Constants:   identityConstants(s.Table, f),
 		View:        view,
-	})
+	}
+	if s.metadata {
+		t.Origin = &pqfile.Origin{Path: f.Path, SpecID: f.SpecID, Sequence: f.Sequence, FirstRowID: f.FirstRowID}
+	}
+	return t
+}
+
+// project maps the view's leaves onto the file.
+func (in *input) project(s Scan, view *pqfile.Schema) error {
+	p, err := in.pq.Project(s.target(in.file.DataFile, view))
 	if err != nil {
 		return err
 	}
@@ -153,6 +162,9 @@ func (in *input) columnKey(leaf int) string {
 	}
 	k := strconv.AppendInt([]byte(in.key+"|"), int64(source), 10)
 	k = fmt.Appendf(k, "|%d|%d|%x", c.Convert.Kind, c.RepKeep, c.DefMap)
+	if c.Fill != nil {
+		k = fmt.Appendf(k, "|fill %d %t", c.Fill.First, c.Fill.Each)
+	}
 	if c.Source == nil {
 		k = fmt.Appendf(k, "|%d|%x|%x|%v", c.Constant.N, c.Constant.Fixed, c.Constant.Data, c.Constant.Bools)
 	}

@@ -114,14 +114,15 @@ func (s *session) openDisk() error {
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
 	engine := merge.NewEngine(merge.Options{
-		Cache:      s.memory,
-		Persist:    s.disk,
-		Deletes:    resolver,
-		Log:        s.log,
-		CSV:        s.opt.csv,
-		Statistics: s.opt.statistics,
-		Stats:      &s.parquet,
-		Counters:   &s.counters,
+		Cache:           s.memory,
+		Persist:         s.disk,
+		Deletes:         resolver,
+		Log:             s.log,
+		CSV:             s.opt.csv,
+		Statistics:      s.opt.statistics,
+		MetadataColumns: s.opt.metadata,
+		Stats:           &s.parquet,
+		Counters:        &s.counters,
 	})
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
@@ -129,6 +130,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Show:           s.opt.show,
 		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
+		JSONLOptions:   s.opt.columnsIdentity(),
 		Log:            s.log,
 	}
 	if control {

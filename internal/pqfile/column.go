@@ -18,6 +18,8 @@ type ColumnReader struct {
 	decoder *PageDecoder
 
 	row, rows int64 // rows passed, and in the row group
+	first     int64 // file position of the row group
+	fill      []byte
 	pages     pageCursor
 	index     *OffsetIndex // once read; nil if the chunk has none
 	indexRead bool
@@ -36,7 +38,7 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 	if rowGroup < 0 || rowGroup+1 >= len(f.FirstRow) {
 		return nil, fmt.Errorf("internal error: row group %d of %d", rowGroup, len(f.FirstRow)-1)
 	}
-	r := &ColumnReader{col: col, seekAfter: seekBytes, rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
+	r := &ColumnReader{col: col, seekAfter: seekBytes, first: f.FirstRow[rowGroup], rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
 	r.stored = col.Source
 	if r.stored == nil {
 		r.stored = col.Levels
@@ -90,6 +92,9 @@ func (r *ColumnReader) Read(ctx context.Context, n int) (*Vector, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if r.col.Fill != nil {
+		r.fill = r.col.Fill.Complete(&r.vector, r.first+r.row, r.fill[:0])
 	}
 	r.row += int64(n)
 	return &r.vector, nil

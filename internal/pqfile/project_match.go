@@ -119,6 +119,12 @@ func (p *projector) child(parent *Node, id int) (*Node, error) {
 func (p *projector) structFields(path []step) error {
 	at := path[len(path)-1]
 	for _, v := range at.view.Children {
+		if known, err := p.metadata(v, path); known {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		f, err := p.child(at.file, v.FieldID)
 		if err != nil {
 			return err
