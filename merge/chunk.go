@@ -91,6 +91,8 @@ const storedRequired = "stored as required"
 // whyNotRaw tells what keeps a stored chunk from being served as it is.
 func (e *Engine) whyNotRaw(s groupSource, col *pqfile.Column, stored *pqfile.Chunk) string {
 	switch {
+	case col.Shredding != nil:
+		return "variant stored in pieces"
 	case s.live < s.rows:
 		return fmt.Sprintf("%d of %d rows deleted", s.rows-s.live, s.rows)
 	case col.Convert.Kind != pqfile.ConvertNone:

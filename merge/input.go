@@ -162,6 +162,9 @@ func (in *input) columnKey(leaf int) string {
 	}
 	k := strconv.AppendInt([]byte(in.key+"|"), int64(source), 10)
 	k = fmt.Appendf(k, "|%d|%d|%x", c.Convert.Kind, c.RepKeep, c.DefMap)
+	if c.Shredding != nil {
+		k = append(k, "|pieces"...)
+	}
 	if c.Fill != nil {
 		k = fmt.Appendf(k, "|fill %d %t", c.Fill.First, c.Fill.Each)
 	}

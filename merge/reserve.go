@@ -111,7 +111,7 @@ func (r *rewrite) toMeasure() (estimate int64) {
 	r.form.rows, r.form.bytes = pageRows, reservedPage
 	for i := range r.sources {
 		s := &r.sources[i]
-		if src := s.in.columns[r.form.leaf.Leaf].Source; src != nil {
+		for _, src := range s.in.columns[r.form.leaf.Leaf].Stored() {
 			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
 			estimate += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
 			if st := m.SizeStatistics; st != nil && st.UnencodedByteArrayBytes != nil {
@@ -249,6 +249,9 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 	w := int64(valueWidth(leaf))
 	if col.Fill != nil {
 		return bound{plain: s.live * w, dictN: -1}, nil
+	}
+	if col.Shredding != nil {
+		return bound{plain: unknown, dictN: -1}, nil
 	}
 	if col.Source == nil {
 		return constantBound(leaf, &col.Constant, s.live), nil

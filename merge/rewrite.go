@@ -227,12 +227,12 @@ const (
 
 // window is how many rows of a source to decode at a time.
 func (r *rewrite) window(s *groupSource) int64 {
-	src := s.in.columns[r.form.leaf.Leaf].Source
-	if src == nil {
-		return windowRows
+	bytes := int64(0)
+	for _, src := range s.in.columns[r.form.leaf.Leaf].Stored() {
+		meta := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
+		bytes += max(meta.TotalUncompressedSize, meta.TotalCompressedSize, 0)
 	}
-	meta := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-	per := max(meta.TotalUncompressedSize, meta.TotalCompressedSize) / max(s.rows, 1)
+	per := bytes / max(s.rows, 1)
 	return min(windowRows, max(windowBytes/max(per, 1), 1))
 }
 

@@ -20,6 +20,7 @@ type ColumnReader struct {
 	row, rows int64 // rows passed, and in the row group
 	first     int64 // file position of the row group
 	fill      []byte
+	shredded  *shreddedReader // reads in place of all below
 	pages     pageCursor
 	index     *OffsetIndex // once read; nil if the chunk has none
 	indexRead bool
@@ -39,6 +40,11 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 		return nil, fmt.Errorf("internal error: row group %d of %d", rowGroup, len(f.FirstRow)-1)
 	}
 	r := &ColumnReader{col: col, seekAfter: seekBytes, first: f.FirstRow[rowGroup], rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
+	if col.Shredding != nil {
+		var err error
+		r.shredded, err = newShreddedReader(f, rowGroup, col)
+		return r, err
+	}
 	r.stored = col.Source
 	if r.stored == nil {
 		r.stored = col.Levels
@@ -63,6 +69,9 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 
 // Close returns the reader's buffers.
 func (r *ColumnReader) Close() {
+	if r.shredded != nil {
+		r.shredded.close()
+	}
 	if r.decoder != nil {
 		r.decoder.Release()
 		r.decoder = nil
@@ -83,6 +92,8 @@ func (r *ColumnReader) Read(ctx context.Context, n int) (*Vector, error) {
 	r.vector = Vector{Rows: n}
 	var err error
 	switch {
+	case r.shredded != nil:
+		err = r.shredded.read(ctx, n, &r.vector)
 	case r.chunk == nil:
 		err = r.readConstant(n)
 	case r.stored.Flat():

@@ -53,6 +53,9 @@ type Column struct {
 	// Fill gives values to rows that have none stored; nil = they are NULL, or
 	// Constant. Then the view's leaf is a flat INT64 and never NULL.
 	Fill *Fill
+	// Shredding tells of which columns a variant's value is put together; Source
+	// is then the variant's metadata, whose entries are those of the value.
+	Shredding *Shredding
 	// Convert tells how stored values become the view's (ConvertNone: the bytes
 	// are the same).
 	Convert Conversion
