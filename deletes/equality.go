@@ -203,7 +203,7 @@ func (r *Resolver) readKeys(ctx context.Context, keys *keySchema, f equalityFile
 			return fmt.Errorf("%w: %s: no column %d, %q, which its equality ids name", ErrCorrupt, f.del.Path, col.Leaf.FieldID, col.Leaf.Name)
 		}
 	}
-	return file.scan(ctx, proj.Columns, func(int) bool { return true }, func(_ int64, rows int, cols []*pqfile.Vector) error {
+	return file.scan(ctx, proj, func(int) bool { return true }, func(_ int64, rows int, cols []*pqfile.Vector) error {
 		if err := batch.load(rows, cols); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (r *Resolver) match(ctx context.Context, data *keyedData, runs []*run) erro
 		return len(active) > 0
 	}
 	batch := newKeyBatch(r.hash, data.keys.view.Leaves)
-	return file.scan(ctx, proj.Columns, use, func(first int64, rows int, cols []*pqfile.Vector) error {
+	return file.scan(ctx, proj, use, func(first int64, rows int, cols []*pqfile.Vector) error {
 		if err := batch.load(rows, cols); err != nil {
 			return err
 		}

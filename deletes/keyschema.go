@@ -56,6 +56,9 @@ func newKeySchema(t *snapshot.Table, ids []int) (*keySchema, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(view.Leaves) != len(ids) {
+		return nil, fmt.Errorf("equality on columns %v, not all of which hold one value: %w", ids, ErrUnsupported)
+	}
 	k.view = view
 	schema, err := json.Marshal(k.schema)
 	if err != nil {
@@ -121,8 +124,8 @@ func (n *keyNode) fields() []iceberg.NestedField {
 	return fields
 }
 
-// keyPath finds the fields from the root down to a key column: its place by the
-// newest schema that has it, its type the widest of all.
+// keyPath finds the fields from the root down to a key column, in the widest type
+// that any schema of the table gives it. Place and initial default never change.
 func keyPath(t *snapshot.Table, id int) ([]iceberg.NestedField, error) {
 	var path []iceberg.NestedField
 	var widest iceberg.Type
@@ -146,12 +149,7 @@ func keyPath(t *snapshot.Table, id int) ([]iceberg.NestedField, error) {
 		widest = w
 		return nil
 	}
-	schemas := slices.Clone(t.Schemas)
-	slices.SortStableFunc(schemas, func(a, b *iceberg.Schema) int { return b.ID - a.ID })
-	if current := t.Schema(t.CurrentSchema); current != nil {
-		schemas = append([]*iceberg.Schema{current}, schemas...)
-	}
-	for _, s := range schemas {
+	for _, s := range t.Schemas {
 		if err := visit(s); err != nil {
 			return nil, err
 		}

@@ -38,9 +38,9 @@ type Persist interface {
 
 // Options of a Resolver.
 type Options struct {
-	Cache   Cache // nil = nothing is kept
-	Persist Persist
-	Log     *slog.Logger
+	Cache   Cache         // nil = nothing is kept
+	Persist Persist       // may be nil
+	Log     *slog.Logger  // nil = discard
 	Stats   *pqfile.Stats // may be nil
 	Pools   *pqfile.Pools // may be nil
 }
@@ -53,7 +53,12 @@ type Resolver struct {
 }
 
 // NewResolver returns a Resolver.
-func NewResolver(opt Options) *Resolver { return &Resolver{opt: opt, hash: newHasher()} }
+func NewResolver(opt Options) *Resolver {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Resolver{opt: opt, hash: newHasher()}
+}
 
 // parallelFiles is how many delete files of one data file are read at a time:
 // enough to hide an object store's latency.

@@ -35,7 +35,8 @@ type chunk struct {
 	reason string // why it is not raw
 	stored *pqfile.Chunk
 	codec  pqfile.Codec
-	// runs are set for rewritten chunks, data for synthesized ones, pages for
+	// runs are set for rewritten chunks (and for others whose statistics have to
+	// be computed), data for synthesized ones, pages for
 	// releveled ones.
 	runs  []*rewrite
 	data  []byte
@@ -67,6 +68,9 @@ func (e *Engine) classify(sources []groupSource, leaf *pqfile.Node) (chunk, erro
 			return chunk{kind: synthesizedChunk, reason: "missing in the file"}, nil
 		}
 		return chunk{kind: rewrittenChunk, reason: "missing in the file, below a nested column"}, nil
+	}
+	if s.in.pq == nil {
+		return chunk{kind: rewrittenChunk, reason: "stored in Avro"}, nil
 	}
 	stored, err := s.in.pq.Chunk(s.rowGroup, col.Source)
 	if err != nil {
@@ -158,8 +162,8 @@ func columnCodec(groups []group, leaf int) (codec pqfile.Codec, ok bool) {
 // storedCodec is the codec of the first source chunk of a leaf in a group.
 func storedCodec(g *group, leaf int) (pqfile.Codec, bool) {
 	for _, s := range g.sources {
-		if src := s.in.columns[leaf].Source; src != nil {
-			return s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData.Codec, true
+		if m := s.meta(leaf); m != nil {
+			return m.Codec, true
 		}
 	}
 	return pqfile.Uncompressed, false

@@ -25,6 +25,8 @@ type groupSource struct {
 	first    int64 // file position of its first row
 	rows     int64 // physical
 	live     int64 // visible
+	// full groups have few rows because those are long.
+	full bool
 }
 
 // sourcesOf lists the row groups of files that have rows, fully deleted ones
@@ -32,10 +34,10 @@ type groupSource struct {
 func sourcesOf(inputs []*input) []groupSource {
 	var out []groupSource
 	for _, in := range inputs {
-		for g := range in.pq.Metadata.RowGroups {
-			first := in.pq.FirstRow[g]
-			if rows := in.pq.FirstRow[g+1] - first; rows > 0 {
-				out = append(out, groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g)})
+		for g := range len(in.firstRow) - 1 {
+			first := in.firstRow[g]
+			if rows := in.firstRow[g+1] - first; rows > 0 {
+				out = append(out, groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), full: in.full(g)})
 			}
 		}
 	}
@@ -59,7 +61,7 @@ func coalesce(sources []groupSource, view *pqfile.Schema, keep bool) [][]groupSo
 }
 
 // divide cuts greedily: adjacent groups of fewer than tiny rows join while they
-// have at most target rows together.
+// have at most target rows together. Full ones join once the limits grow.
 func divide(sources []groupSource, tiny, target int64) [][]groupSource {
 	var out [][]groupSource
 	var run []groupSource
@@ -71,7 +73,7 @@ func divide(sources []groupSource, tiny, target int64) [][]groupSource {
 		run, rows = nil, 0
 	}
 	for _, s := range sources {
-		small := s.rows < tiny
+		small := s.rows < tiny && (!s.full || tiny > tinyRows)
 		if !small || rows+s.rows > target {
 			flush()
 		}

@@ -141,7 +141,7 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	}
 	l := e.arrange(groups)
 	for _, in := range inputs {
-		l.heap += in.pq.FootprintBytes() + int64(len(in.columns))*128
+		l.heap += in.heap()
 	}
 	l.footer, err = e.newFooter(key, s, view, groups)
 	if err != nil {
@@ -157,7 +157,9 @@ func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, input
 		g, _ := errgroup.WithContext(ctx)
 		g.SetLimit(e.workers())
 		for _, in := range inputs {
-			g.Go(func() error { return in.project(s, view) })
+			g.Go(func() error {
+				return protect(func() error { return in.project(s, view) })
+			})
 		}
 		return g.Wait()
 	}
@@ -200,15 +202,27 @@ func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupS
 	w.SetLimit(e.workers())
 	for i := range groups {
 		w.Go(func() error {
-			for j, leaf := range view.Leaves {
-				if err := e.planChunk(ctx, &groups[i], &groups[i].chunks[j], leaf); err != nil {
-					return err
-				}
-			}
-			return nil
+			return protect(func() error { return e.planGroup(ctx, view, &groups[i]) })
 		})
 	}
 	return groups, w.Wait()
+}
+
+// planGroup fixes the lengths of a group's chunks.
+func (e *Engine) planGroup(ctx context.Context, view *pqfile.Schema, g *group) error {
+	together := e.together(g)
+	for j, leaf := range view.Leaves {
+		c := &g.chunks[j]
+		if together != nil && c.kind == rewrittenChunk {
+			together.add(c, leaf)
+		} else if err := e.planChunk(ctx, g, c, leaf); err != nil {
+			return err
+		}
+	}
+	if together == nil {
+		return nil
+	}
+	return together.measure(ctx)
 }
 
 // planChunk fixes a chunk's length.
@@ -217,7 +231,7 @@ func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile
 	case rawChunk:
 		return c.planRaw(ctx)
 	case synthesizedChunk:
-		return c.synthesize(ctx, g, leaf)
+		return c.synthesize(g, leaf)
 	case releveledChunk:
 		if err := e.planReleveled(ctx, c); !errors.Is(err, errNotFlat) {
 			return err
@@ -229,14 +243,19 @@ func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile
 	if err != nil {
 		return err
 	}
+	c.setRuns(&r.form, runs)
+	return nil
+}
+
+// setRuns makes c a rewritten chunk of planned runs.
+func (c *chunk) setRuns(form *pageForm, runs []*rewrite) {
 	c.runs = runs
 	for _, run := range runs {
 		c.size += run.length
 		c.values += run.values
 	}
 	c.uncompressed = c.size
-	c.dictionary, c.encodings = r.form.dictionaryLength(), r.form.encodings()
-	return nil
+	c.dictionary, c.encodings = form.dictionaryLength(), form.encodings()
 }
 
 // planRaw takes a stored chunk's extent and mends its description.

@@ -265,7 +265,7 @@ func TestParquetIsOneImmutableFile(t *testing.T) {
 	}
 }
 
-// handleView reads a view through one handle.
+// handleView reads a view through handles of its own.
 type handleView struct{ View }
 
 func (v handleView) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {

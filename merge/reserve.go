@@ -40,6 +40,14 @@ type bound struct {
 // reader's memory stays small, and a page deep inside costs no whole chunk.
 const runBytes = 64 << 20
 
+// runLimit is runBytes, or less in tests.
+func (e *Engine) runLimit() int64 {
+	if e.runBytes > 0 {
+		return e.runBytes
+	}
+	return runBytes
+}
+
 // plan fixes the encoding and the length of a rewritten chunk, and divides it
 // into the runs that are made one by one.
 func (r *rewrite) plan(ctx context.Context) ([]*rewrite, error) {
@@ -48,8 +56,8 @@ func (r *rewrite) plan(ctx context.Context) ([]*rewrite, error) {
 		return nil, err
 	}
 	runs := []*rewrite{r}
-	if estimate > runBytes && len(r.sources) == 1 {
-		runs = r.split(estimate/runBytes + 1)
+	if limit := r.engine.runLimit(); estimate > limit && len(r.sources) == 1 {
+		runs = r.split(estimate/limit + 1)
 	}
 	for _, run := range runs {
 		if err := run.fix(ctx); err != nil {
@@ -65,9 +73,8 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	live, rows := r.rows()
 	f := &r.form
 	f.rows, f.bytes = pageRows, math.MaxInt
-	w := int64(valueWidth(f.leaf))
-	if w > 0 {
-		f.rows = int(max(min(pageRows, pageBytes/w), 1))
+	if w := valueWidth(f.leaf); w > 0 {
+		f.rows = fixedRows(w)
 	}
 	if f.leaf.MaxRep > 0 {
 		return r.toMeasure(), nil
@@ -96,6 +103,9 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	return plain, nil
 }
 
+// fixedRows is how many values of a width make a page.
+func fixedRows(width int) int { return max(min(pageRows, pageBytes/width), 1) }
+
 // rows counts the visible and the physical rows of the chunk.
 func (r *rewrite) rows() (live, rows int64) {
 	for _, s := range r.sources {
@@ -111,12 +121,9 @@ func (r *rewrite) toMeasure() (estimate int64) {
 	r.form.rows, r.form.bytes = pageRows, reservedPage
 	for i := range r.sources {
 		s := &r.sources[i]
-		for _, src := range s.in.columns[r.form.leaf.Leaf].Stored() {
-			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-			estimate += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
-			if st := m.SizeStatistics; st != nil && st.UnencodedByteArrayBytes != nil {
-				estimate += max(*st.UnencodedByteArrayBytes, 0)
-			}
+		estimate += s.storedBytes(r.form.leaf.Leaf)
+		if m := s.meta(r.form.leaf.Leaf); m != nil && m.SizeStatistics != nil && m.SizeStatistics.UnencodedByteArrayBytes != nil {
+			estimate += max(*m.SizeStatistics.UnencodedByteArrayBytes, 0)
 		}
 	}
 	return estimate
@@ -267,6 +274,9 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 		if err != nil {
 			return bound{}, err
 		}
+		if d.Present && d.NumValues == 0 { // all NULL
+			return bound{}, nil
+		}
 		if d.Present {
 			b.dictN, b.dictBytes = d.NumValues, int64(d.UncompressedSize)
 			if w > 0 {
@@ -297,7 +307,7 @@ func constantBound(leaf *pqfile.Node, v *pqfile.Values, live int64) bound {
 	case leaf.Type == pqfile.Boolean:
 		return bound{plain: live / 8, dictN: -1}
 	}
-	one := int64(len(appendPlain(nil, v, 0, 1)))
+	one := int64(len(appendPlain(nil, leaf.Type, v, 0, 1)))
 	return bound{plain: live * one, dictN: 1, dictBytes: one}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -267,7 +268,7 @@ func (l *textLayout) next(id blockID) (blockID, bool) {
 func protect(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("internal error: %v", r)
+			err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
 		}
 	}()
 	return f()

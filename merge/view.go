@@ -117,7 +117,8 @@ type Engine struct {
 	opt   Options
 	texts textState
 	// writers keeps *pageWriters, whose buffers are as long as chunks.
-	writers sync.Pool
+	writers  sync.Pool
+	runBytes int64 // 0 = the constant
 }
 
 // NewEngine returns an Engine.

@@ -41,6 +41,7 @@ func startDaemon(out console) error {
 	}
 	defer errR.Close()
 	child := exec.Command(self, os.Args[1:]...)
+	child.Args[0] = os.Args[0]
 	child.Env = append(os.Environ(), daemonEnv+"=1")
 	child.Stderr = errW
 	child.ExtraFiles = []*os.File{readyW}

@@ -49,19 +49,19 @@ func (o *options) add(set *pflag.FlagSet) {
 	set.Var(&textFlag{"none", "LIST", func(s string) (err error) { o.metadata, err = merge.ParseMetadataColumns(s); return }},
 		"metadata-columns", "add columns that tell where rows come from: "+strings.Join(merge.AllMetadataColumns(), ", ")+"; alone: all of them")
 	set.Lookup("metadata-columns").NoOptDefVal = "all"
-	set.DurationVar(&o.refresh, "refresh", warehouse.DefaultRefresh, "how old listings and table metadata may get")
+	set.DurationVar(&o.refresh, "refresh", warehouse.DefaultRefresh, "how old listings and table metadata may get, as a `DURATION`")
 	o.memory = cache.DefaultMaxBytes
 	set.Var(sizeFlag{&o.memory}, "memory", "memory to use")
-	set.StringVar(&o.cacheDir, "cache-dir", defaultCacheDir(), "folder of the disk cache, which holds table data; empty: none")
+	set.StringVar(&o.cacheDir, "cache-dir", defaultCacheDir(), "`DIR` of the disk cache, which holds table data; empty: none")
 	o.cacheSize = cache.DefaultDiskBytes
 	set.Var(sizeFlag{&o.cacheSize}, "cache-size", "size of the disk cache")
-	set.DurationVar(&o.timeout, "timeout", defaultTimeout, "longest wait for one read from the source; 0: forever")
-	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further folder that table files may lie in (repeatable)")
+	set.DurationVar(&o.timeout, "timeout", defaultTimeout, "longest wait for one read from the source, as a `DURATION`; 0: forever")
+	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further `DIR` that table files may lie in (repeatable)")
 	o.logging.add(set)
 }
 
 func (o *options) addCSV(set *pflag.FlagSet) {
-	set.StringVar(&o.csv.Null, "csv-null", "", "text of NULL in CSV (default an empty unquoted field)")
+	set.StringVar(&o.csv.Null, "csv-null", "", "`TEXT` of NULL in CSV (default an empty unquoted field)")
 	set.Var(&textFlag{",", "CHAR", o.setDelimiter}, "csv-delimiter", `delimiter of CSV; tab or \t for a tab`)
 	set.BoolVar(&o.csvHeader, "csv-header", true, "write column names in the first line of CSV")
 	set.BoolVar(&o.csv.BOM, "csv-bom", false, "begin CSV with a byte order mark, as Excel wants it")
@@ -146,7 +146,7 @@ func (l *logging) add(set *pflag.FlagSet) {
 		"log-level", "debug, info, warn or error")
 	l.format = "text"
 	set.Var(&textFlag{"text", "FORMAT", l.setFormat}, "log-format", "text or json")
-	set.StringVar(&l.file, "log-file", "", "append the log to a file (default standard error)")
+	set.StringVar(&l.file, "log-file", "", "append the log to `FILE` (default standard error)")
 }
 
 func (l *logging) setFormat(s string) error {
@@ -202,7 +202,7 @@ func (f sizeFlag) String() string {
 	if f.bytes == nil {
 		return ""
 	}
-	return strings.ReplaceAll(humanize.IBytes(uint64(*f.bytes)), ".0 ", "")
+	return strings.NewReplacer(".0 ", "", " ", "").Replace(humanize.IBytes(uint64(*f.bytes)))
 }
 
 func (f sizeFlag) Set(s string) error {

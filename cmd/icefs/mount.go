@@ -39,7 +39,7 @@ type mountOptions struct {
 const (
 	unmountPatience = 3 * time.Second
 	unmountRetry    = 100 * time.Millisecond
-	detachPatience  = 5 * time.Second
+	detachPatience  = time.Second
 )
 
 func (m *mountOptions) add(set *pflag.FlagSet) {
@@ -50,7 +50,7 @@ func (m *mountOptions) add(set *pflag.FlagSet) {
 	m.fileMode, m.dirMode = fs.DefaultFileMode, fs.DefaultDirMode
 	set.Var(&m.fileMode, "file-mode", "permissions of files")
 	set.Var(&m.dirMode, "dir-mode", "permissions of folders")
-	set.StringArrayVarP(&m.extra, "options", "o", nil, "mount options, comma-separated, as in fstab: noexec, allow_other, and NAME=VALUE for any flag")
+	set.StringArrayVarP(&m.extra, "options", "o", nil, "mount options as in fstab, comma-separated `OPTS`: noexec, allow_other, and NAME=VALUE for any flag")
 }
 
 func mountCommand() (*pflag.FlagSet, runner) {
@@ -90,11 +90,11 @@ func mount(ctx context.Context, src, where string, opt options, m mountOptions, 
 	}
 	s, err := openInterruptibly(ctx, cancel, signals, src, opt, out)
 	if err != nil {
-		return explainSource(src, err)
+		return err
 	}
 	defer s.close()
-	if _, err := s.tree.Root().Entries(ctx); err != nil {
-		return explainSource(src, err)
+	if err := s.checkRoot(ctx); err != nil {
+		return err
 	}
 	s.warnAboutAccess(m)
 	mounted, err := fs.Mount(dir, s.fsOptions(m))
@@ -150,15 +150,13 @@ func serve(mounted *fs.FS, dir string, signals <-chan os.Signal, log *slog.Logge
 		return nil
 	case <-signals:
 	}
-	unmounted := unmountPatiently(dir, signals, log)
-	if unmounted != nil {
-		return unmounted
+	if err := unmountPatiently(dir, signals, log); err != nil {
+		return err
 	}
 	select {
 	case <-gone:
 	case <-time.After(detachPatience):
 		log.Warn("readers are left; their files end here", "mountpoint", dir)
-	case <-signals:
 	}
 	log.Info("unmounted", "mountpoint", dir)
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -82,10 +83,41 @@ func (s *session) open(ctx context.Context, control bool) error {
 		Stats:      &s.warehouse,
 	})
 	if err != nil {
-		return err
+		return explainSource(s.source, err)
 	}
-	s.tree, err = tree.New(ctx, s.treeOptions(control))
-	return err
+	if s.tree, err = tree.New(ctx, s.treeOptions(control)); err != nil {
+		return explainSource(s.source, err)
+	}
+	return nil
+}
+
+// errNoTable: the source is a folder or a file, but not of tables.
+var errNoTable = errors.New("there is no table in it")
+
+// checkRoot lists the root, and refuses a source that shows nothing: a folder
+// without any table, or a file that is no table's metadata. (The folder of a
+// table that cannot be loaded is shown, with its error.txt.)
+func (s *session) checkRoot(ctx context.Context) error {
+	entries, err := s.tree.Root().Entries(ctx)
+	if err != nil {
+		return explainSource(s.source, err)
+	}
+	info, err := os.Stat(s.source)
+	if err != nil {
+		return nil // a URL
+	}
+	if info.IsDir() {
+		if len(entries) == 1 { // .icefs
+			return explainSource(s.source, errNoTable)
+		}
+		return nil
+	}
+	if _, table, err := s.catalog.Root(ctx); err == nil && table != nil {
+		if _, err := table.Load(ctx); err != nil {
+			return explainSource(s.source, err)
+		}
+	}
+	return nil
 }
 
 // refresh turns 0, "at every call", into what Options take for it.
@@ -131,7 +163,6 @@ func (s *session) treeOptions(control bool) tree.Options {
 		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
-		Log:            s.log,
 	}
 	if control {
 		opt.Control = s.control()

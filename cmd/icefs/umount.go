@@ -1,17 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"github.com/icefs/icefs/fs"
 )
@@ -50,7 +50,7 @@ func umount(ctx context.Context, where string) error {
 	case m.Type != "fuse."+fs.Name:
 		return fmt.Errorf("%s is a mount of type %s, not of icefs", where, m.Type)
 	}
-	if _, err := os.Stat(dir); errors.Is(err, unix.ENOTCONN) {
+	if dead(dir) {
 		return fs.Unmount(dir, true)
 	}
 	pid := serverOf(dir)
@@ -87,8 +87,17 @@ func serverOf(dir string) int {
 	return s.PID
 }
 
-// alive reports whether a process exists and has not ended.
-func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+// alive reports whether a process exists and has not ended: one that its parent
+// has yet to wait for counts as ended.
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// "pid (name) S …", and the name may hold anything
+	_, rest, _ := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " ")
+	return rest != "" && rest[0] != 'Z' && rest[0] != 'X'
+}
 
 func pause(ctx context.Context, d time.Duration) error {
 	select {

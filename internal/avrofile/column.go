@@ -49,7 +49,10 @@ func newColumn(p *pqfile.Column) *column {
 			c.den = to / from
 		}
 	}
-	c.values = pqfile.Values{Type: c.leaf.Type, Width: width(c.leaf), Offsets: []uint32{0}}
+	c.values = pqfile.Values{Type: c.leaf.Type, Width: width(c.leaf)}
+	if c.leaf.Type == pqfile.ByteArray {
+		c.values.Offsets = []uint32{0}
+	}
 	return c
 }
 
@@ -83,7 +86,7 @@ func width(n *pqfile.Node) int {
 func (c *column) reset() {
 	v := &c.values
 	c.def, c.rep = c.def[:0], c.rep[:0]
-	v.N, v.Fixed, v.Bools, v.Data, v.Offsets = 0, v.Fixed[:0], v.Bools[:0], v.Data[:0], v.Offsets[:1]
+	v.N, v.Fixed, v.Bools, v.Data, v.Offsets = 0, v.Fixed[:0], v.Bools[:0], v.Data[:0], v.Offsets[:min(1, len(v.Offsets))]
 }
 
 // level appends an entry at the file's levels.

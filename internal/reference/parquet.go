@@ -253,13 +253,9 @@ func (n *pnode) assemble(cursors []*cursor) any {
 	}
 	switch n.kind {
 	case pstruct:
-		rec := Record{}
+		rec := Record{groupKey: n}
 		for i, c := range n.children {
-			key := c.id
-			if key < 0 {
-				key = -1 - i // not to be found by id, but read all the same
-			}
-			rec[key] = c.assemble(cursors)
+			rec[c.key(i)] = c.assemble(cursors)
 		}
 		return rec
 	case plist, pmap:
@@ -276,6 +272,15 @@ func (n *pnode) assemble(cursors []*cursor) any {
 	first.at++
 	first.value++
 	return v
+}
+
+// key is where a struct's Record has its i-th field: one without an id is not to
+// be found by id, but read all the same.
+func (n *pnode) key(i int) int {
+	if n.id < 0 {
+		return -1 - i
+	}
+	return n.id
 }
 
 // assembleEntries reads the entries of a list or map that has some.
