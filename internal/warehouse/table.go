@@ -108,9 +108,14 @@ func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
 	}
 	path, _ := source.LocalPath(o.Location())
 	prefixes := relocate(t.env.local, filepath.Dir(path), baked)
+	byID := make(map[int64]int, len(table.Snapshots))
+	for i := range table.Snapshots {
+		byID[table.Snapshots[i].ID] = i
+	}
 	return &Loaded{
 		env:     t.env,
 		table:   table,
+		byID:    byID,
 		version: o.Version(),
 		store:   source.Mapped(t.env.files, prefixes),
 	}, nil
@@ -192,6 +197,7 @@ func decompress(r *bufio.Reader) (io.Reader, error) {
 type Loaded struct {
 	env     *env
 	table   *snapshot.Table
+	byID    map[int64]int // places in table.Snapshots
 	version string
 	store   source.Store
 }
