@@ -148,9 +148,13 @@ func readMetadata(ctx context.Context, o source.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := decompress(bufio.NewReader(bytes.NewReader(stored)))
+	reader := bufio.NewReader(bytes.NewReader(stored))
+	plain, err := decompress(reader)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+	}
+	if plain == io.Reader(reader) { // it was not compressed
+		return stored, nil
 	}
 	raw, err := io.ReadAll(io.LimitReader(plain, maxMetadata+1))
 	if err != nil {
