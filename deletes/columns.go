@@ -45,7 +45,7 @@ func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapsh
 		return parquetColumns{file}, nil
 	case snapshot.Avro:
 		file, err := get(ctx, r, "deletes/avro|"+obj.Version(), func(ctx context.Context) (*avrofile.File, int64, error) {
-			f, err := avrofile.Open(ctx, obj)
+			f, err := avrofile.OpenKept(ctx, obj, r.opt.Persist)
 			if err != nil {
 				return nil, 0, err
 			}

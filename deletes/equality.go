@@ -35,7 +35,7 @@ func (r *Resolver) equality(ctx context.Context, t *snapshot.Table, store source
 	}
 	var all []*Positions
 	for _, g := range groups {
-		keys, err := newKeySchema(t, g.ids)
+		keys, err := r.schemas.get(t, g.ids)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", g.deletes[0].Path, err)
 		}
@@ -51,14 +51,14 @@ func (r *Resolver) equality(ctx context.Context, t *snapshot.Table, store source
 
 // equalityIdentity tells apart what the same equality deletes of f mean under
 // other schemas, name mappings and partition constants.
-func equalityIdentity(t *snapshot.Table, f *snapshot.File) (string, error) {
+func (r *Resolver) equalityIdentity(t *snapshot.Table, f *snapshot.File) (string, error) {
 	groups, err := groupByKey(f.Equality)
 	if err != nil {
 		return "", err
 	}
 	var id strings.Builder
 	for _, g := range groups {
-		keys, err := newKeySchema(t, g.ids)
+		keys, err := r.schemas.get(t, g.ids)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", g.deletes[0].Path, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/apache/iceberg-go"
 
@@ -34,6 +35,39 @@ func equalityIDs(del *snapshot.DataFile) ([]int, error) {
 	ids := slices.Clone(del.EqualityIDs)
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
+}
+
+// maxSchemas bounds a schemaMemo, which keeps tables from being collected.
+const maxSchemas = 32
+
+// schemaMemo remembers key schemas of the tables in use: each of a table's data
+// files asks for them. Safe for concurrent use.
+type schemaMemo struct {
+	mu      sync.Mutex
+	schemas map[schemaKey]*keySchema
+}
+
+type schemaKey struct {
+	table *snapshot.Table
+	ids   string
+}
+
+func (m *schemaMemo) get(t *snapshot.Table, ids []int) (*keySchema, error) {
+	key := schemaKey{t, fmt.Sprint(ids)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.schemas[key]; k != nil {
+		return k, nil
+	}
+	k, err := newKeySchema(t, ids)
+	if err != nil {
+		return nil, err
+	}
+	if m.schemas == nil || len(m.schemas) >= maxSchemas {
+		m.schemas = make(map[schemaKey]*keySchema)
+	}
+	m.schemas[key] = k
+	return k, nil
 }
 
 // newKeySchema looks the ids up in all schemas the table ever had: a key column

@@ -48,8 +48,9 @@ type Options struct {
 // Resolver resolves the deletes of data files to Positions, through caches that
 // all tables and snapshots share. Safe for concurrent use.
 type Resolver struct {
-	opt  Options
-	hash hasher
+	opt     Options
+	hash    hasher
+	schemas schemaMemo
 }
 
 // NewResolver returns a Resolver.
@@ -90,7 +91,7 @@ func (r *Resolver) Resolve(ctx context.Context, t *snapshot.Table, store source.
 	// schemas, which partial results are kept by: the union is kept by them too.
 	key := "deletes/union|" + data.Version() + "|" + set
 	if len(f.Equality) > 0 {
-		id, err := equalityIdentity(t, f)
+		id, err := r.equalityIdentity(t, f)
 		if err != nil {
 			return nil, err
 		}

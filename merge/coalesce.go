@@ -8,6 +8,8 @@ import "github.com/icefs/icefs/internal/pqfile"
 const (
 	tinyRows      = 16 << 10
 	coalescedRows = 64 << 10
+	// coalescedBytes bounds a coalesced group's values: few rows can be long.
+	coalescedBytes = 64 << 20
 )
 
 // Bounds of a view's footer: both limits are doubled until it keeps them.
@@ -25,6 +27,7 @@ type groupSource struct {
 	first    int64 // file position of its first row
 	rows     int64 // physical
 	live     int64 // visible
+	bytes    int64 // about how long its values are, physical rows
 	// full groups have few rows because those are long.
 	full bool
 }
@@ -37,7 +40,8 @@ func sourcesOf(inputs []*input) []groupSource {
 		for g := range len(in.firstRow) - 1 {
 			first := in.firstRow[g]
 			if rows := in.firstRow[g+1] - first; rows > 0 {
-				out = append(out, groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), full: in.full(g)})
+				s := groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), bytes: in.bytes(g), full: in.full(g)}
+				out = append(out, s)
 			}
 		}
 	}
@@ -61,22 +65,24 @@ func coalesce(sources []groupSource, view *pqfile.Schema, keep bool) [][]groupSo
 }
 
 // divide cuts greedily: adjacent groups of fewer than tiny rows join while they
-// have at most target rows together. Full ones join once the limits grow.
+// have at most target rows, and not too many bytes, together. Full ones join
+// once the limits grow.
 func divide(sources []groupSource, tiny, target int64) [][]groupSource {
 	var out [][]groupSource
 	var run []groupSource
-	var rows int64
+	var rows, bytes int64
 	flush := func() {
 		if len(run) > 0 {
 			out = append(out, run)
 		}
-		run, rows = nil, 0
+		run, rows, bytes = nil, 0, 0
 	}
 	for _, s := range sources {
-		small := s.rows < tiny && (!s.full || tiny > tinyRows)
-		if !small || rows+s.rows > target {
+		small := s.rows < tiny && s.bytes < coalescedBytes && (!s.full || tiny > tinyRows)
+		if !small || rows+s.rows > target || bytes+s.bytes > coalescedBytes {
 			flush()
 		}
+		bytes += s.bytes
 		if s.live > 0 {
 			run = append(run, s)
 		}

@@ -58,6 +58,18 @@ func (in *input) heap() int64 {
 	return n + in.pq.FootprintBytes()
 }
 
+// bytes is about how long the values of a Parquet file's row group are.
+func (in *input) bytes(rowGroup int) int64 {
+	if in.pq == nil {
+		return 0
+	}
+	n := int64(0)
+	for i := range in.pq.Metadata.RowGroups[rowGroup].Columns {
+		n += max(in.pq.Metadata.RowGroups[rowGroup].Columns[i].MetaData.TotalUncompressedSize, 0)
+	}
+	return n
+}
+
 // full reports a row group that has few rows because those are long.
 func (in *input) full(rowGroup int) bool { return in.cut != nil && in.cut[rowGroup] }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apache/iceberg-go"
@@ -102,7 +103,7 @@ func TestStatisticsPolicy(t *testing.T) {
 		{"all", StatisticsAll, []string{"id", "i", "d", "few", "many", "b", "day", "wide", "none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			persist := memoryPersist{}
+			persist := &memoryPersist{}
 			e, stats, _ := workEngine(Options{Statistics: c.policy, Persist: persist})
 			v := e.Parquet(scan)
 			size, err := v.Size(t.Context())
@@ -141,10 +142,17 @@ func TestStatisticsPolicy(t *testing.T) {
 }
 
 // memoryPersist keeps values in memory.
-type memoryPersist map[string][]byte
+type memoryPersist struct{ values sync.Map }
 
-func (p memoryPersist) Get(key string) ([]byte, bool) { v, ok := p[key]; return v, ok }
-func (p memoryPersist) Put(key string, value []byte)  { p[key] = value }
+func (p *memoryPersist) Get(key string) ([]byte, bool) {
+	v, ok := p.values.Load(key)
+	if !ok {
+		return nil, false
+	}
+	return v.([]byte), true
+}
+
+func (p *memoryPersist) Put(key string, value []byte) { p.values.Store(key, value) }
 
 func footerOf(t testing.TB, data []byte) *pqfile.FileMetaData {
 	t.Helper()

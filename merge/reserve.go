@@ -76,12 +76,16 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	if w := valueWidth(f.leaf); w > 0 {
 		f.rows = fixedRows(w)
 	}
-	if f.leaf.MaxRep > 0 {
-		return r.toMeasure(), nil
-	}
 	total, err := r.bound(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if f.leaf.MaxRep > 0 {
+		estimate := r.toMeasure()
+		if r.dictionaryPays(total, estimate) {
+			f.dict, f.dictN, f.dictBytes = true, total.dictN, total.dictBytes
+		}
+		return estimate, nil
 	}
 	r.plainBytes = total.plain
 	plain := r.plainForm(live)
@@ -96,11 +100,34 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	if plain == unknown {
 		return r.toMeasure(), nil
 	}
-	if f.leaf.Type == pqfile.ByteArray && plain > sparseBytes && live*sparseRatio < rows {
+	sparse := plain > sparseBytes && live*sparseRatio < rows
+	// A long reserve is that of the whole chunk, which is made in runs, or a lie.
+	if long := plain > r.engine.runLimit() && !f.dict; f.leaf.Type == pqfile.ByteArray && (sparse || long) {
 		f.dict, f.dictN, f.dictBytes = false, 0, 0
 		return r.toMeasure(), nil
 	}
 	return plain, nil
+}
+
+// dictionaryPays reports whether a repeated leaf, whose number of values is not
+// known, is likely to be shorter with its dictionary than without.
+func (r *rewrite) dictionaryPays(total bound, estimate int64) bool {
+	if total.dictN <= 0 || total.dictBytes > min(estimate, maxDictionary) {
+		return false
+	}
+	w := int64(valueWidth(r.form.leaf))
+	if w == 0 {
+		return true
+	}
+	values := int64(0)
+	for i := range r.sources {
+		s := &r.sources[i]
+		if m := s.meta(r.form.leaf.Leaf); m != nil {
+			values += int64(float64(max(m.NumValues, 0)) * float64(s.live) / float64(s.rows))
+		}
+	}
+	form := pageForm{dictN: total.dictN}
+	return total.dictBytes+values/8*int64(form.indexWidth()) < values*w
 }
 
 // fixedRows is how many values of a width make a page.
@@ -145,9 +172,6 @@ func (r *rewrite) split(n int64) []*rewrite {
 		run := *r
 		run.sources = []groupSource{part}
 		run.headless = len(runs) > 0
-		if run.form.leaf.Type == pqfile.ByteArray && !run.form.dict && !run.measured {
-			run.toMeasure() // the bound is that of the whole chunk
-		}
 		runs = append(runs, &run)
 	}
 	return runs
@@ -294,7 +318,7 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 	case c.Meta.SizeStatistics != nil && c.Meta.SizeStatistics.UnencodedByteArrayBytes != nil:
 		b.plain = max(*c.Meta.SizeStatistics.UnencodedByteArrayBytes, 0) + 4*s.live
 	case plainOnly:
-		b.plain = c.Meta.TotalUncompressedSize
+		b.plain = max(c.Meta.TotalUncompressedSize, 0)
 	}
 	return b, nil
 }

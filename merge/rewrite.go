@@ -226,8 +226,9 @@ func (r *rewrite) key() string {
 	}
 	h := sha256.New()
 	f := &r.form
-	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%v|%d|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
-		f.leaf.Logical.Kind, f.leaf.Logical.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved())
+	l := &f.leaf.Logical
+	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|%d|%v|%d|%d|%v|%d|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
+		l.Kind, l.Scale, l.Precision, l.UTC, l.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved())
 	for _, s := range r.sources {
 		fmt.Fprintf(h, "%s|%d|%d|%d|", s.in.columnKey(f.leaf.Leaf), s.rowGroup, s.first, s.rows)
 	}

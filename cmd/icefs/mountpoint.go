@@ -92,9 +92,6 @@ func checkOverlap(dir, src string, opt options) error {
 		{"the disk cache", opt.cacheDir},
 		{"the log file", opt.logging.file},
 	}
-	for _, allowed := range opt.allowPaths {
-		own = append(own, struct{ what, path string }{"an --allow-path", allowed})
-	}
 	if u, err := url.Parse(src); err == nil && u.Query().Has("warehouse") {
 		own = append(own, struct{ what, path string }{"the catalog's warehouse", strings.TrimPrefix(u.Query().Get("warehouse"), "file://")})
 	}
