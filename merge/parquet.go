@@ -151,12 +151,16 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	return l, nil
 }
 
-// project settles the view's schema and maps every input onto it.
+// project settles the view's schema and maps every input onto it, but for those
+// without visible rows: they have no part in it, and need not fit it.
 func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, inputs []*input) (*pqfile.Schema, error) {
 	onto := func(view *pqfile.Schema) error {
 		g, _ := errgroup.WithContext(ctx)
 		g.SetLimit(e.workers())
 		for _, in := range inputs {
+			if view != base && !in.hasLive() {
+				continue
+			}
 			g.Go(func() error {
 				return protect(func() error { return in.project(s, view) })
 			})
