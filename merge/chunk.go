@@ -61,6 +61,9 @@ func (e *Engine) classify(sources []groupSource, leaf *pqfile.Node) (chunk, erro
 	s := sources[0]
 	col := &s.in.columns[leaf.Leaf]
 	if col.Source == nil {
+		if col.Fill != nil {
+			return chunk{kind: rewrittenChunk, reason: "counted from the row's position"}, nil
+		}
 		if col.Levels == nil {
 			return chunk{kind: synthesizedChunk, reason: "missing in the file"}, nil
 		}
@@ -92,10 +95,14 @@ const storedRequired = "stored as required"
 // whyNotRaw tells what keeps a stored chunk from being served as it is.
 func (e *Engine) whyNotRaw(s groupSource, col *pqfile.Column, stored *pqfile.Chunk) string {
 	switch {
+	case col.Shredding != nil:
+		return "variant stored in pieces"
 	case s.live < s.rows:
 		return fmt.Sprintf("%d of %d rows deleted", s.rows-s.live, s.rows)
 	case col.Convert.Kind != pqfile.ConvertNone:
 		return "stored in another physical form"
+	case col.Fill != nil:
+		return "NULL stands for the row's own value"
 	case stored.Meta.Codec == pqfile.LZ4:
 		return "codec LZ4 with Hadoop framing"
 	case !stored.TrustedWriter:
@@ -116,7 +123,7 @@ func missingEverywhere(sources []groupSource, leaf int) bool {
 	first := &sources[0].in.columns[leaf]
 	for _, s := range sources {
 		c := &s.in.columns[leaf]
-		if c.Source != nil || c.Levels != nil || !sameConstant(&c.Constant, &first.Constant) {
+		if c.Source != nil || c.Levels != nil || c.Fill != nil || !sameConstant(&c.Constant, &first.Constant) {
 			return false
 		}
 	}

@@ -82,11 +82,14 @@ func (s *groupSource) meta(leaf int) *pqfile.ColumnMetaData {
 // storedBytes is about how long the values of a leaf are in PLAIN, as far as a
 // Parquet footer tells.
 func (s *groupSource) storedBytes(leaf int) int64 {
-	m := s.meta(leaf)
-	if m == nil {
-		return 0
+	n := int64(0)
+	for _, src := range s.in.columns[leaf].Stored() {
+		if s.in.pq != nil {
+			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
+			n += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
+		}
 	}
-	return max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
+	return n
 }
 
 // openInputs opens the scan's files, reads their footers and resolves their
@@ -159,14 +162,23 @@ func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.Fil
 	return v.(*pqfile.File), nil
 }
 
-// project maps the view's leaves onto the file.
-func (in *input) project(s Scan, view *pqfile.Schema) error {
-	target := pqfile.Target{
+// target is what a data file is read as.
+func (s *Scan) target(f *snapshot.DataFile, view *pqfile.Schema) pqfile.Target {
+	t := pqfile.Target{
 		Schema:      s.Schema,
 		NameMapping: s.Table.NameMapping,
-		Constants:   identityConstants(s.Table, in.file.DataFile),
+		Constants:   identityConstants(s.Table, f),
 		View:        view,
 	}
+	if s.metadata {
+		t.Origin = &pqfile.Origin{Path: f.Path, SpecID: f.SpecID, Sequence: f.Sequence, FirstRowID: f.FirstRowID}
+	}
+	return t
+}
+
+// project maps the view's leaves onto the file.
+func (in *input) project(s Scan, view *pqfile.Schema) error {
+	target := s.target(in.file.DataFile, view)
 	var p *pqfile.Projection
 	var err error
 	if in.avro != nil {
@@ -216,6 +228,12 @@ func (in *input) columnKey(leaf int) string {
 	}
 	k := strconv.AppendInt([]byte(in.key+"|"), int64(source), 10)
 	k = fmt.Appendf(k, "|%d|%d|%x", c.Convert.Kind, c.RepKeep, c.DefMap)
+	if c.Shredding != nil {
+		k = append(k, "|pieces"...)
+	}
+	if c.Fill != nil {
+		k = fmt.Appendf(k, "|fill %d %t", c.Fill.First, c.Fill.Each)
+	}
 	if c.Source == nil {
 		k = fmt.Appendf(k, "|%d|%x|%x|%v", c.Constant.N, c.Constant.Fixed, c.Constant.Data, c.Constant.Bools)
 	}

@@ -18,13 +18,13 @@ import (
 
 // Parquet returns the view of all rows as one Parquet file.
 func (e *Engine) Parquet(s Scan) View {
-	return &parquetView{engine: e, scan: s, files: s.Plan.Files}
+	return &parquetView{engine: e, scan: e.withMetadata(s), files: s.Plan.Files}
 }
 
 // Part returns the view of one data file's visible rows, s.Plan.Files[i]. It is
 // the file itself, byte for byte, if that is what the view would say.
 func (e *Engine) Part(s Scan, i int) View {
-	return &parquetView{engine: e, scan: s, files: s.Plan.Files[i : i+1], part: true}
+	return &parquetView{engine: e, scan: e.withMetadata(s), files: s.Plan.Files[i : i+1], part: true}
 }
 
 // parquetView is a Parquet file over data files. Its layout is built on first
@@ -90,6 +90,9 @@ func (v *parquetView) layout(ctx context.Context) (*layout, error) {
 // files with their delete sets, and what kind of view it is.
 func (v *parquetView) key() (string, error) {
 	v.once.Do(func() {
+		if v.idErr = v.scan.invalid; v.idErr != nil {
+			return
+		}
 		schema, err := json.Marshal(v.scan.Schema)
 		if err != nil {
 			v.idErr = fmt.Errorf("schema of table %s: %w", v.scan.Table.UUID, err)
@@ -103,7 +106,11 @@ func (v *parquetView) key() (string, error) {
 		h := sha256.New()
 		fmt.Fprintf(h, "%d|%s|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, schema, mapping, v.part, len(v.files))
 		for i := range v.files {
-			fmt.Fprintf(h, "%q|%q|", v.files[i].Path, v.files[i].DeleteKey())
+			f := &v.files[i]
+			fmt.Fprintf(h, "%q|%q|", f.Path, f.DeleteKey())
+			if v.scan.metadata {
+				fmt.Fprintf(h, "%d|%d|%d|", f.SpecID, f.Sequence, f.FirstRowID)
+			}
 		}
 		v.identity = hex.EncodeToString(h.Sum(nil))
 	})
@@ -144,12 +151,16 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	return l, nil
 }
 
-// project settles the view's schema and maps every input onto it.
+// project settles the view's schema and maps every input onto it, but for those
+// without visible rows: they have no part in it, and need not fit it.
 func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, inputs []*input) (*pqfile.Schema, error) {
 	onto := func(view *pqfile.Schema) error {
 		g, _ := errgroup.WithContext(ctx)
 		g.SetLimit(e.workers())
 		for _, in := range inputs {
+			if view != base && !in.hasLive() {
+				continue
+			}
 			g.Go(func() error {
 				return protect(func() error { return in.project(s, view) })
 			})

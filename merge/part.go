@@ -49,7 +49,7 @@ func identical(in *input, view *pqfile.Schema, noSplice bool) bool {
 	}
 	for i := range in.columns {
 		col := &in.columns[i]
-		if col.Source == nil || col.Source.Leaf != i || col.Convert.Kind != pqfile.ConvertNone || !col.SameLevels {
+		if col.Source == nil || col.Fill != nil || col.Shredding != nil || col.Source.Leaf != i || col.Convert.Kind != pqfile.ConvertNone || !col.SameLevels {
 			return false
 		}
 		for g := range in.pq.Metadata.RowGroups {

@@ -278,6 +278,12 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 	leaf := r.form.leaf
 	col := &s.in.columns[leaf.Leaf]
 	w := int64(valueWidth(leaf))
+	if col.Fill != nil {
+		return bound{plain: s.live * w, dictN: -1}, nil
+	}
+	if col.Shredding != nil {
+		return bound{plain: unknown, dictN: -1}, nil
+	}
 	if col.Source == nil {
 		return constantBound(leaf, &col.Constant, s.live), nil
 	}

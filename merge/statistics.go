@@ -235,7 +235,7 @@ func groupStatistics(g *group, leaf *pqfile.Node) (bounds *pqfile.Statistics, ex
 		if b == nil {
 			return nil, false
 		}
-		if src.live < src.rows && src.in.columns[leaf.Leaf].Source != nil {
+		if col := &src.in.columns[leaf.Leaf]; src.live < src.rows && (col.Source != nil || col.Fill != nil) {
 			exact = false
 		}
 		if bounds == nil {
@@ -262,7 +262,12 @@ func mergeStatistics(leaf *pqfile.Node, a, b *pqfile.Statistics) *pqfile.Statist
 // sourceStatistics are one source's, nil unless exact for its stored rows.
 func sourceStatistics(s *groupSource, leaf *pqfile.Node) *pqfile.Statistics {
 	col := &s.in.columns[leaf.Leaf]
-	if col.Source == nil {
+	switch {
+	case col.Fill != nil && col.Source != nil:
+		return nil
+	case col.Fill != nil:
+		return countedStatistics(s, col.Fill)
+	case col.Source == nil:
 		return missingStatistics(s, col, leaf)
 	}
 	m := s.meta(leaf.Leaf)
@@ -293,6 +298,13 @@ func sourceStatistics(s *groupSource, leaf *pqfile.Node) *pqfile.Statistics {
 		return nil
 	}
 	return exactStatistics(nulls, signedZero(leaf, lower, true), signedZero(leaf, upper, false))
+}
+
+// countedStatistics are those of a column that counts the rows.
+func countedStatistics(s *groupSource, f *pqfile.Fill) *pqfile.Statistics {
+	first := f.First + s.first
+	le := binary.LittleEndian
+	return exactStatistics(0, le.AppendUint64(nil, uint64(first)), le.AppendUint64(nil, uint64(first+s.rows-1)))
 }
 
 // missingStatistics are those of a column that the file lacks.

@@ -39,6 +39,7 @@ func own() map[string][]string {
 		"internal/source/faulty":  {"internal/source"},
 		"internal/cases":          {},
 		"bench/lineitem":          {"internal/fixture"},
+		"bench/scale":             {},
 	}
 }
 
@@ -61,7 +62,7 @@ func foreign() map[string][]string {
 		iceberg + "/io":                  {"internal/warehouse"},
 		iceberg: {"snapshot", "internal/warehouse", "merge", "deletes", "internal/pqfile", "internal/avrofile",
 			"internal/tree", "internal/reference", "internal/fixture", "internal/fixture/random", "internal/demo",
-			"internal/tree/treetest", "bench/lineitem"},
+			"internal/tree/treetest", "bench/lineitem", "bench/scale"},
 	}
 }
 

@@ -146,14 +146,15 @@ func (s *session) openDisk() error {
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
 	engine := merge.NewEngine(merge.Options{
-		Cache:      s.memory,
-		Persist:    s.disk,
-		Deletes:    resolver,
-		Log:        s.log,
-		CSV:        s.opt.csv,
-		Statistics: s.opt.statistics,
-		Stats:      &s.parquet,
-		Counters:   &s.counters,
+		Cache:           s.memory,
+		Persist:         s.disk,
+		Deletes:         resolver,
+		Log:             s.log,
+		CSV:             s.opt.csv,
+		Statistics:      s.opt.statistics,
+		MetadataColumns: s.opt.metadata,
+		Stats:           &s.parquet,
+		Counters:        &s.counters,
 	})
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
@@ -161,6 +162,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Show:           s.opt.show,
 		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
+		JSONLOptions:   s.opt.columnsIdentity(),
 	}
 	if control {
 		opt.Control = s.control()

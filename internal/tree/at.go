@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"sort"
 	"time"
 )
 
@@ -40,16 +41,15 @@ func (d *atDir) Lookup(ctx context.Context, name string) (Node, error) {
 // snapshot has expired there is no answer: an older one was not current then.
 func (t *table) at(moment time.Time) (int64, error) {
 	log := t.meta.Log
-	for i := len(log) - 1; i >= 0; i-- {
-		if log[i].Time.After(moment) {
-			continue
-		}
-		if t.snapshots[log[i].SnapshotID] == nil {
-			return 0, fmt.Errorf("expired: %w", t.gone(log[i].SnapshotID))
-		}
-		return log[i].SnapshotID, nil
+	later := sort.Search(len(log), func(i int) bool { return log[i].Time.After(moment) })
+	if later == 0 {
+		return 0, errNoEntry
 	}
-	return 0, errNoEntry
+	id := log[later-1].SnapshotID
+	if t.snapshots[id] == nil {
+		return 0, fmt.Errorf("expired: %w", t.gone(id))
+	}
+	return id, nil
 }
 
 // momentForm is RFC 3339 with ':' or '-' in times and zones, the zone and the

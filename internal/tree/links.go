@@ -191,12 +191,12 @@ func (d *timesDir) Lookup(ctx context.Context, name string) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range t.byTime() {
-		if e.name == name {
-			return &snapshotLink{t, nameByTime + "/" + name, e.snapshot}, nil
-		}
+	t.byTime()
+	id, ok := t.timeOf[name]
+	if !ok {
+		return nil, errNoEntry
 	}
-	return nil, errNoEntry
+	return &snapshotLink{t, nameByTime + "/" + name, id}, nil
 }
 
 // byTime names the entries of the snapshot log by their moment in UTC. Of
@@ -205,7 +205,7 @@ func (d *timesDir) Lookup(ctx context.Context, name string) (Node, error) {
 func (t *table) byTime() []named {
 	t.timesOnce.Do(func() {
 		log := t.meta.Log
-		seen := make(map[string]bool, len(log))
+		t.timeOf = make(map[string]int64, len(log))
 		for i, e := range log {
 			if t.snapshots[e.SnapshotID] == nil {
 				continue
@@ -214,8 +214,8 @@ func (t *table) byTime() []named {
 			if t.sameMilliLater(i) {
 				name += "~" + decimal(e.SnapshotID)
 			}
-			if !seen[name] {
-				seen[name] = true
+			if _, taken := t.timeOf[name]; !taken {
+				t.timeOf[name] = e.SnapshotID
 				t.times = append(t.times, named{name, e.SnapshotID})
 			}
 		}

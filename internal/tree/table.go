@@ -50,6 +50,9 @@ type table struct {
 
 	timesOnce sync.Once
 	times     []named
+	timeOf    map[string]int64 // the snapshot of each of times
+
+	metadataID func() snapshot.ID // of metadata.json; hashes it once
 
 	schemasOnce sync.Once
 	schemas     map[int][]byte // as in the metadata
@@ -82,6 +85,7 @@ func newTable(tree *Tree, src Table, l Loaded, path string) *table {
 	for i := range meta.Snapshots {
 		t.snapshots[meta.Snapshots[i].ID] = &meta.Snapshots[i]
 	}
+	t.metadataID = sync.OnceValue(func() snapshot.ID { return t.id(nameMetadata, string(meta.Metadata)) })
 	refs := slices.Clone(meta.Refs)
 	slices.SortFunc(refs, func(a, b snapshot.Ref) int { return strings.Compare(a.Name, b.Name) })
 	branches, tags := newNamer(), newNamer()
@@ -181,7 +185,7 @@ func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
 func (t *table) metadataFile() *staticFile {
 	return &staticFile{
 		content: t.meta.Metadata,
-		id:      t.id(nameMetadata, string(t.meta.Metadata)),
+		id:      t.metadataID(),
 		place:   t.path,
 		mtime:   t.meta.LastUpdated,
 	}

@@ -23,27 +23,27 @@ import (
 
 // metadataFile is a table metadata file (Iceberg spec, "Table Metadata").
 type metadataFile struct {
-	FormatVersion   int                        `json:"format-version"`
-	UUID            string                     `json:"table-uuid"`
-	Location        string                     `json:"location"`
-	LastUpdated     int64                      `json:"last-updated-ms"`
-	Schema          json.RawMessage            `json:"schema"` // v1
-	Schemas         []json.RawMessage          `json:"schemas"`
-	CurrentSchemaID *int                       `json:"current-schema-id"`
-	PartitionSpec   json.RawMessage            `json:"partition-spec"` // v1: the fields alone
-	PartitionSpecs  []json.RawMessage          `json:"partition-specs"`
-	Properties      map[string]json.RawMessage `json:"properties"`
-	CurrentSnapshot *int64                     `json:"current-snapshot-id"`
-	Snapshots       []json.RawMessage          `json:"snapshots"`
-	SnapshotLog     []logEntry                 `json:"snapshot-log"`
-	MetadataLog     []metadataLogEntry         `json:"metadata-log"`
-	Refs            map[string]refEntry        `json:"refs"`
-	EncryptionKeys  []json.RawMessage          `json:"encryption-keys"`
+	FormatVersion   int
+	UUID            string
+	Location        string
+	LastUpdated     int64
+	Schema          json.RawMessage // v1
+	Schemas         []json.RawMessage
+	CurrentSchemaID *int
+	PartitionSpec   json.RawMessage // v1: the fields alone
+	PartitionSpecs  []json.RawMessage
+	Properties      map[string]json.RawMessage
+	CurrentSnapshot *int64
+	Snapshots       [][]byte
+	SnapshotLog     []logEntry
+	MetadataLog     []metadataLogEntry
+	Refs            map[string]refEntry
+	EncryptionKeys  []json.RawMessage
 }
 
 type logEntry struct {
-	SnapshotID int64 `json:"snapshot-id"`
-	Timestamp  int64 `json:"timestamp-ms"`
+	SnapshotID int64
+	Timestamp  int64
 }
 
 type metadataLogEntry struct {
@@ -55,37 +55,72 @@ type refEntry struct {
 	Type       string `json:"type"`
 }
 
-type snapshotEntry struct {
-	ID             *int64   `json:"snapshot-id"`
-	Parent         *int64   `json:"parent-snapshot-id"`
-	SequenceNumber int64    `json:"sequence-number"`
-	Timestamp      int64    `json:"timestamp-ms"`
-	SchemaID       *int     `json:"schema-id"`
-	ManifestList   string   `json:"manifest-list"`
-	Manifests      []string `json:"manifests"`
-	KeyID          string   `json:"key-id"`
+// readMetadataFile decodes the members that are used. The texts in it are parts
+// of raw. What comes after a member that cannot be decoded is decoded all the
+// same: the format version may.
+func readMetadataFile(raw []byte) (*metadataFile, error) {
+	m := &metadataFile{}
+	small := map[string]any{
+		"format-version": &m.FormatVersion, "table-uuid": &m.UUID, "location": &m.Location, "last-updated-ms": &m.LastUpdated,
+		"schema": &m.Schema, "schemas": &m.Schemas, "current-schema-id": &m.CurrentSchemaID,
+		"partition-spec": &m.PartitionSpec, "partition-specs": &m.PartitionSpecs, "properties": &m.Properties,
+		"current-snapshot-id": &m.CurrentSnapshot, "metadata-log": &m.MetadataLog, "refs": &m.Refs,
+		"encryption-keys": &m.EncryptionKeys,
+	}
+	var failure error
+	err := members(raw, func(key, value []byte) error {
+		var err error
+		switch target, ok := small[string(key)]; {
+		case ok:
+			err = json.Unmarshal(value, target)
+		case string(key) == "snapshots":
+			m.Snapshots = nil
+			err = elements(value, func(e []byte) error {
+				m.Snapshots = append(m.Snapshots, e)
+				return nil
+			})
+		case string(key) == "snapshot-log":
+			m.SnapshotLog = nil
+			err = elements(value, m.addLogEntry)
+		}
+		if err != nil && failure == nil {
+			failure = fmt.Errorf("%s: %w", key, err)
+		}
+		return nil
+	})
+	return m, cmp.Or(err, failure)
+}
+
+func (m *metadataFile) addLogEntry(text []byte) error {
+	var e logEntry
+	err := members(text, func(key, value []byte) (err error) {
+		switch string(key) {
+		case "snapshot-id":
+			e.SnapshotID, err = jsonInt(value)
+		case "timestamp-ms":
+			e.Timestamp, err = jsonInt(value)
+		}
+		return err
+	})
+	m.SnapshotLog = append(m.SnapshotLog, e)
+	return err
 }
 
 // maxFormatVersion is the newest format version that can be read.
 const maxFormatVersion = 3
 
 // parseMetadata decodes table metadata, and returns the folders that it was
-// written for.
+// written for. The snapshots' JSON is a part of raw.
 func parseMetadata(raw []byte, log *slog.Logger) (*snapshot.Table, baked, error) {
-	var version struct {
-		FormatVersion int `json:"format-version"`
+	m, err := readMetadataFile(raw)
+	if m.FormatVersion > maxFormatVersion { // of which nothing else need be as it is here
+		return nil, baked{}, fmt.Errorf("%w: format version %d is not supported", ErrUnsupported, m.FormatVersion)
 	}
-	if err := json.Unmarshal(raw, &version); err != nil {
+	if err != nil {
 		return nil, baked{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	if v := version.FormatVersion; v > maxFormatVersion {
-		return nil, baked{}, fmt.Errorf("%w: format version %d is not supported", ErrUnsupported, v)
-	} else if v < 1 {
-		return nil, baked{}, fmt.Errorf("%w: format version %d", ErrCorrupt, v)
-	}
-	var m metadataFile
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, baked{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	if m.FormatVersion < 1 {
+		return nil, baked{}, fmt.Errorf("%w: format version %d", ErrCorrupt, m.FormatVersion)
 	}
 	t := &snapshot.Table{
 		UUID:          m.UUID,
@@ -97,14 +132,14 @@ func parseMetadata(raw []byte, log *slog.Logger) (*snapshot.Table, baked, error)
 		Encrypted:     len(m.EncryptionKeys) > 0,
 	}
 	for _, step := range []func(*snapshot.Table, *metadataFile) error{setSchemas, setSpecs, setSnapshots} {
-		if err := step(t, &m); err != nil {
+		if err := step(t, m); err != nil {
 			return nil, baked{}, err
 		}
 	}
 	setNameMapping(t, log)
-	setRefs(t, &m)
-	setLog(t, &m)
-	return t, bakedFolders(t, &m), nil
+	setRefs(t, m)
+	setLog(t, m)
+	return t, bakedFolders(t, m), nil
 }
 
 // properties keeps what is text.
@@ -173,29 +208,57 @@ func setSpecs(t *snapshot.Table, m *metadataFile) error {
 }
 
 func setSnapshots(t *snapshot.Table, m *metadataFile) error {
+	t.Snapshots = make([]snapshot.Snapshot, 0, len(m.Snapshots))
 	seen := make(map[int64]bool, len(m.Snapshots))
 	for _, raw := range m.Snapshots {
-		var e snapshotEntry
-		if err := json.Unmarshal(raw, &e); err != nil {
+		s, encrypted, err := readSnapshot(raw)
+		if err != nil {
 			return fmt.Errorf("%w: snapshot: %w", ErrCorrupt, err)
 		}
-		if e.ID == nil || seen[*e.ID] {
+		if s.ID == noSnapshot || seen[s.ID] {
 			return fmt.Errorf("%w: a snapshot without an id, or two with one id", ErrCorrupt)
 		}
-		seen[*e.ID] = true
-		t.Encrypted = t.Encrypted || e.KeyID != ""
-		t.Snapshots = append(t.Snapshots, snapshot.Snapshot{
-			ID:             *e.ID,
-			ParentID:       valueOr(e.Parent, -1),
-			SequenceNumber: e.SequenceNumber,
-			Time:           time.UnixMilli(e.Timestamp).UTC(),
-			SchemaID:       valueOr(e.SchemaID, -1),
-			ManifestList:   e.ManifestList,
-			Manifests:      e.Manifests,
-			JSON:           raw,
-		})
+		seen[s.ID] = true
+		t.Encrypted = t.Encrypted || encrypted
+		t.Snapshots = append(t.Snapshots, s)
 	}
 	return nil
+}
+
+// noSnapshot is no snapshot's id.
+const noSnapshot = -1
+
+// readSnapshot decodes an entry of the metadata's snapshots, and tells whether
+// its manifest list is encrypted.
+func readSnapshot(raw []byte) (s snapshot.Snapshot, encrypted bool, err error) {
+	s = snapshot.Snapshot{ID: noSnapshot, ParentID: noSnapshot, SchemaID: -1, JSON: raw}
+	var millis, schema int64 = 0, -1
+	err = members(raw, func(key, value []byte) (err error) {
+		if isNull(value) {
+			return nil
+		}
+		switch string(key) {
+		case "snapshot-id":
+			s.ID, err = jsonInt(value)
+		case "parent-snapshot-id":
+			s.ParentID, err = jsonInt(value)
+		case "sequence-number":
+			s.SequenceNumber, err = jsonInt(value)
+		case "timestamp-ms":
+			millis, err = jsonInt(value)
+		case "schema-id":
+			schema, err = jsonInt(value)
+		case "manifest-list":
+			s.ManifestList, err = jsonText(value)
+		case "manifests":
+			err = json.Unmarshal(value, &s.Manifests)
+		case "key-id":
+			encrypted = string(value) != `""`
+		}
+		return err
+	})
+	s.Time, s.SchemaID = time.UnixMilli(millis).UTC(), int(schema)
+	return s, encrypted, err
 }
 
 func valueOr[T any](p *T, otherwise T) T {

@@ -21,8 +21,8 @@ const manifestReaders = 8
 // Plan returns the live files of a snapshot with the deletes that apply to
 // each, from manifests that all snapshots share.
 func (l *Loaded) Plan(ctx context.Context, snapshotID int64) (*snapshot.Plan, error) {
-	i := slices.IndexFunc(l.table.Snapshots, func(s snapshot.Snapshot) bool { return s.ID == snapshotID })
-	if i < 0 {
+	i, ok := l.byID[snapshotID]
+	if !ok {
 		return nil, fmt.Errorf("%w: snapshot %d is not in the metadata", ErrCorrupt, snapshotID)
 	}
 	key := "plan|" + l.version + "|" + strconv.FormatInt(snapshotID, 10)

@@ -108,9 +108,14 @@ func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
 	}
 	path, _ := source.LocalPath(o.Location())
 	prefixes := relocate(t.env.local, filepath.Dir(path), baked)
+	byID := make(map[int64]int, len(table.Snapshots))
+	for i := range table.Snapshots {
+		byID[table.Snapshots[i].ID] = i
+	}
 	return &Loaded{
 		env:     t.env,
 		table:   table,
+		byID:    byID,
 		version: o.Version(),
 		store:   source.Mapped(t.env.files, prefixes),
 	}, nil
@@ -143,9 +148,13 @@ func readMetadata(ctx context.Context, o source.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := decompress(bufio.NewReader(bytes.NewReader(stored)))
+	reader := bufio.NewReader(bytes.NewReader(stored))
+	plain, err := decompress(reader)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+	}
+	if plain == io.Reader(reader) { // it was not compressed
+		return stored, nil
 	}
 	raw, err := io.ReadAll(io.LimitReader(plain, maxMetadata+1))
 	if err != nil {
@@ -192,6 +201,7 @@ func decompress(r *bufio.Reader) (io.Reader, error) {
 type Loaded struct {
 	env     *env
 	table   *snapshot.Table
+	byID    map[int64]int // places in table.Snapshots
 	version string
 	store   source.Store
 }
