@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/icefs/icefs/merge"
@@ -45,6 +46,27 @@ func TestSharedFlags(t *testing.T) {
 	}
 	if o.csvIdentity() == (&options{}).csvIdentity() || o.parquetIdentity() == (&options{}).parquetIdentity() {
 		t.Error("options that change bytes do not change the identity")
+	}
+}
+
+func TestMetadataColumnsFlag(t *testing.T) {
+	for args, want := range map[string][]string{"": nil, "--metadata-columns": merge.AllMetadataColumns(), "--metadata-columns=_pos,_file": {"_file", "_pos"}} {
+		var o options
+		set := newFlags("ls")
+		o.add(set)
+		if err := set.Parse(strings.Fields(args)); err != nil || !slices.Equal(o.metadata, want) {
+			t.Errorf("%q: %q, %v", args, o.metadata, err)
+		}
+		none := options{}
+		for name, same := range map[string]bool{
+			"Parquet": o.parquetIdentity() == none.parquetIdentity(),
+			"CSV":     o.csvIdentity() == none.csvIdentity(),
+			"JSONL":   o.columnsIdentity() == none.columnsIdentity(),
+		} {
+			if same != (want == nil) {
+				t.Errorf("%q: identity of %s is the default's: %t", args, name, same)
+			}
+		}
 	}
 }
 
