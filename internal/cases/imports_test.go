@@ -49,7 +49,10 @@ func (f *foreign) adopt(t *testing.T, tab *fixture.Table, rows int) *fixture.Fil
 	var b bytes.Buffer
 	w := file.NewParquetWriter(&b, root, file.WithWriterProps(parquet.NewWriterProperties(
 		parquet.WithCreatedBy(fixture.DefaultCreatedBy), parquet.WithCompression(f.codec))))
-	group := w.AppendRowGroup()
+	group, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, leaf := range f.leaves {
 		c, err := group.NextColumn()
 		if err != nil {
