@@ -9,9 +9,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 help:     ## list the targets
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 12
 build:    ## build ./icefs
-	go build -trimpath -o icefs ./cmd/icefs
+	go build -o icefs ./cmd/icefs
 demo: build ## make a demo warehouse, mount it and show real commands on it
-	./docs/demo.sh ./icefs $(DEMO)
+	./internal/demo/demo.sh ./icefs $(DEMO)
 test: build ## all tests, real mounts and DuckDB included
 	cd internal/engines && go test ./...
 	go test ./...

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/icefs/icefs/internal/avrofile"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/snapshot"
@@ -23,10 +24,11 @@ type columnFile interface {
 	project(t pqfile.Target) (*pqfile.Projection, error)
 	// bounds returns what is proven about a column in a row group, if anything.
 	bounds(group int, col *pqfile.Column) (bounds, bool)
-	// scan reads the columns of the row groups that use approves, in order; use is
-	// asked about each just before its rows. The vectors passed to each have the
-	// same rows, the first at file position first, and are valid during the call.
-	scan(ctx context.Context, cols []pqfile.Column, use func(group int) bool, each eachBatch) error
+	// scan reads the projected columns of the row groups that use approves, in
+	// order; use is asked about each just before its rows. (A file of a format
+	// without row groups is one group.) The vectors passed to each have the same
+	// rows, the first at file position first, and are valid during the call.
+	scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error
 }
 
 // eachBatch takes a run of rows.
@@ -41,6 +43,18 @@ func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapsh
 			return nil, err
 		}
 		return parquetColumns{file}, nil
+	case snapshot.Avro:
+		file, err := get(ctx, r, "deletes/avro|"+obj.Version(), func(ctx context.Context) (*avrofile.File, int64, error) {
+			f, err := avrofile.OpenKept(ctx, obj, r.opt.Persist)
+			if err != nil {
+				return nil, 0, err
+			}
+			return f, f.FootprintBytes(), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return avroColumns{file}, nil
 	default:
 		return nil, fmt.Errorf("%s: %s files cannot be read here: %w", f.Path, f.Format, ErrUnsupported)
 	}
@@ -66,12 +80,12 @@ func (f parquetColumns) hasIDs() bool { return f.Schema.HasIDs }
 
 func (f parquetColumns) project(t pqfile.Target) (*pqfile.Projection, error) { return f.Project(t) }
 
-func (f parquetColumns) scan(ctx context.Context, cols []pqfile.Column, use func(group int) bool, each eachBatch) error {
+func (f parquetColumns) scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error {
 	for g := range f.Metadata.RowGroups {
 		if f.FirstRow[g] == f.FirstRow[g+1] || !use(g) {
 			continue
 		}
-		if err := f.scanGroup(ctx, g, cols, each); err != nil {
+		if err := f.scanGroup(ctx, g, p.Columns, each); err != nil {
 			return err
 		}
 	}
@@ -116,15 +130,55 @@ func (f parquetColumns) scanGroup(ctx context.Context, group int, cols []pqfile.
 	return nil
 }
 
+// avroColumns is a columnFile over Avro.
+type avroColumns struct{ *avrofile.File }
+
+var _ columnFile = avroColumns{}
+
+func (f avroColumns) hasIDs() bool { return f.Schema.HasIDs }
+
+func (f avroColumns) project(t pqfile.Target) (*pqfile.Projection, error) { return f.Project(t) }
+
+// bounds proves nothing: Avro has no statistics.
+func (f avroColumns) bounds(int, *pqfile.Column) (bounds, bool) { return bounds{}, false }
+
+func (f avroColumns) scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error {
+	if !use(0) {
+		return nil
+	}
+	r, err := f.RowReader(p)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for first := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cols, err := r.Read(ctx, batchRows)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rows := cols[0].Rows // a key or a position-delete file has at least one column
+		if err := each(first, rows, cols); err != nil {
+			return err
+		}
+		first += int64(rows)
+	}
+}
+
 // deleteFileError gives an error from reading a delete file this package's
 // sentinels. The error names the file already.
 func deleteFileError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrCorrupt), errors.Is(err, ErrUnsupported):
 		return err
-	case errors.Is(err, pqfile.ErrCorrupt), errors.Is(err, pqfile.ErrNoFieldIDs):
+	case errors.Is(err, pqfile.ErrCorrupt), errors.Is(err, pqfile.ErrNoFieldIDs), errors.Is(err, avrofile.ErrCorrupt):
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
-	case errors.Is(err, pqfile.ErrUnsupported):
+	case errors.Is(err, pqfile.ErrUnsupported), errors.Is(err, avrofile.ErrUnsupported):
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	return err

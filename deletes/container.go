@@ -123,7 +123,7 @@ func (c *container) appendLive(dst []Range, live int64, lo, hi int) ([]Range, in
 		if p := base + int64(max(from, lo)); p > live {
 			dst = append(dst, Range{live, p})
 		}
-		live = base + int64(min(to, hi))
+		live = base + int64(to) // past hi only if hi ends the whole window
 	}
 	return dst, live
 }

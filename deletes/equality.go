@@ -35,7 +35,7 @@ func (r *Resolver) equality(ctx context.Context, t *snapshot.Table, store source
 	}
 	var all []*Positions
 	for _, g := range groups {
-		keys, err := newKeySchema(t, g.ids)
+		keys, err := r.schemas.get(t, g.ids)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", g.deletes[0].Path, err)
 		}
@@ -51,14 +51,14 @@ func (r *Resolver) equality(ctx context.Context, t *snapshot.Table, store source
 
 // equalityIdentity tells apart what the same equality deletes of f mean under
 // other schemas, name mappings and partition constants.
-func equalityIdentity(t *snapshot.Table, f *snapshot.File) (string, error) {
+func (r *Resolver) equalityIdentity(t *snapshot.Table, f *snapshot.File) (string, error) {
 	groups, err := groupByKey(f.Equality)
 	if err != nil {
 		return "", err
 	}
 	var id strings.Builder
 	for _, g := range groups {
-		keys, err := newKeySchema(t, g.ids)
+		keys, err := r.schemas.get(t, g.ids)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", g.deletes[0].Path, err)
 		}
@@ -203,7 +203,7 @@ func (r *Resolver) readKeys(ctx context.Context, keys *keySchema, f equalityFile
 			return fmt.Errorf("%w: %s: no column %d, %q, which its equality ids name", ErrCorrupt, f.del.Path, col.Leaf.FieldID, col.Leaf.Name)
 		}
 	}
-	return file.scan(ctx, proj.Columns, func(int) bool { return true }, func(_ int64, rows int, cols []*pqfile.Vector) error {
+	return file.scan(ctx, proj, func(int) bool { return true }, func(_ int64, rows int, cols []*pqfile.Vector) error {
 		if err := batch.load(rows, cols); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (r *Resolver) match(ctx context.Context, data *keyedData, runs []*run) erro
 		return len(active) > 0
 	}
 	batch := newKeyBatch(r.hash, data.keys.view.Leaves)
-	return file.scan(ctx, proj.Columns, use, func(first int64, rows int, cols []*pqfile.Vector) error {
+	return file.scan(ctx, proj, use, func(first int64, rows int, cols []*pqfile.Vector) error {
 		if err := batch.load(rows, cols); err != nil {
 			return err
 		}

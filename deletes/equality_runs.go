@@ -167,6 +167,7 @@ func (r *Resolver) known(ctx context.Context, key string) (*Positions, bool) {
 		}
 		p, err := decodePortable(b)
 		if err != nil {
+			r.opt.Log.Warn("persisted equality deletes are damaged and found anew", "err", err)
 			return nil, errAbsent
 		}
 		return p.orNil(), nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
-	"github.com/icefs/icefs/snapshot"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -72,133 +70,6 @@ func TestEqualityNulls(t *testing.T) {
 	l.want(t, "[]")
 }
 
-func TestEqualityFloats(t *testing.T) {
-	nan2 := math.Float64frombits(0x7ff8000000000123)
-	negNaN := math.Float64frombits(0xfff8000000000000)
-	zero, minus := 0.0, math.Copysign(0, -1)
-	data := ones[float64](zero, minus, math.NaN(), nan2, 1.5, negNaN, math.Inf(1), nil)
-	for _, c := range []struct {
-		key  any
-		want string
-	}{
-		{zero, "[{0 1}]"},
-		{minus, "[{1 2}]"},
-		{math.NaN(), "[{2 4} {5 6}]"},
-		{nan2, "[{2 4} {5 6}]"},
-		{math.Inf(1), "[{6 7}]"},
-		{nil, "[{7 8}]"},
-		{2.5, "[]"},
-	} {
-		l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Float64)))
-		l.files["data"] = parquetOf(t, 3, data)
-		l.addEquality(parquetOf(t, 10, ones[float64](c.key)), 1)
-		l.want(t, c.want)
-		if c.key == nil || c.key != c.key && math.Float64bits(c.key.(float64)) == math.Float64bits(nan2) {
-			continue
-		}
-		// A float column since promoted: the delete file still has floats.
-		l.file.Equality = nil
-		l.addEquality(parquetOf(t, 10, ones[float32](float32(c.key.(float64)))), 1)
-		l.want(t, c.want)
-	}
-	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Float32)))
-	l.files["data"] = parquetOf(t, 3, ones[float32](float32(zero), float32(minus), float32(math.NaN()), math.Float32frombits(0x7fc00001)))
-	l.addEquality(parquetOf(t, 10, ones[float32](float32(math.NaN()), float32(minus))), 1)
-	l.want(t, "[{1 4}]")
-}
-
-// resolveOne resolves a single-column equality delete.
-func resolveOne[D, K any](t *testing.T, schemas []*iceberg.Schema, data []D, keys []K) string {
-	t.Helper()
-	l := newLab(schemas...)
-	l.files["data"] = parquetOf(t, 3, data)
-	l.addEquality(parquetOf(t, 2, keys), 1)
-	got, err := l.resolve(NewResolver(Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
-}
-
-func TestEqualityTypes(t *testing.T) {
-	schema := func(typ iceberg.Type) []*iceberg.Schema {
-		return []*iceberg.Schema{iceberg.NewSchema(0, field(1, "v", typ))}
-	}
-	p := iceberg.PrimitiveTypes
-	expect := func(name, got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%s: deleted %s, want %s", name, got, want)
-		}
-	}
-	expect("bool", resolveOne(t, schema(p.Bool), ones[bool](true, false, nil, true), ones[bool](true)), "[{0 1} {3 4}]")
-	expect("int", resolveOne(t, schema(p.Int32), ones[int32](int32(-1), int32(7), nil), ones[int32](int32(-1))), "[{0 1}]")
-	expect("string", resolveOne(t, schema(p.String), ones[string]("", "a", nil, "\x00", "a\x00", "ä"), ones[string]("", "a\x00", "ä")), "[{0 1} {4 6}]")
-	expect("binary", resolveOne(t, schema(p.Binary), ones[[]byte]([]byte{}, []byte{0}, []byte{0, 0}), ones[[]byte]([]byte{0})), "[{1 2}]")
-
-	type id struct {
-		V [16]byte `parquet:"v,uuid,id(1)"`
-	}
-	expect("uuid", resolveOne(t, schema(p.UUID), []id{{[16]byte{1}}, {[16]byte{2}}, {[16]byte{15: 1}}}, []id{{[16]byte{15: 1}}, {[16]byte{1}}}), "[{0 1} {2 3}]")
-	type fixed struct {
-		V [4]byte `parquet:"v,id(1)"`
-	}
-	expect("fixed, several keys", resolveOne(t, schema(iceberg.FixedTypeOf(4)), []fixed{{[4]byte{1}}, {[4]byte{2}}, {[4]byte{3}}}, []fixed{{[4]byte{1}}, {[4]byte{3}}}), "[{0 1} {2 3}]")
-	type date struct {
-		V int32 `parquet:"v,date,id(1)"`
-	}
-	type micros struct {
-		V int64 `parquet:"v,timestamp(microsecond:local),id(1)"`
-	}
-	type millis struct {
-		V int64 `parquet:"v,timestamp(millisecond:local),id(1)"`
-	}
-	type nanos struct {
-		V int64 `parquet:"v,timestamp(nanosecond:local),id(1)"`
-	}
-	type clock struct {
-		V int64 `parquet:"v,time(microsecond),id(1)"`
-	}
-	expect("date", resolveOne(t, schema(p.Date), []date{{-1}, {0}, {20000}}, []date{{-1}, {20000}}), "[{0 1} {2 3}]")
-	expect("time", resolveOne(t, schema(p.Time), []clock{{0}, {1}, {86399999999}}, []clock{{86399999999}}), "[{2 3}]")
-	expect("timestamp", resolveOne(t, schema(p.Timestamp), []micros{{-1}, {0}, {1500}}, []micros{{-1}}), "[{0 1}]")
-	expect("timestamp in millis", resolveOne(t, schema(p.Timestamp), []micros{{-1}, {-1000}, {2000}}, []millis{{-1}, {2}}), "[{1 3}]")
-	expect("timestamp_ns", resolveOne(t, schema(p.TimestampNs), []nanos{{1}, {2}}, []nanos{{2}}), "[{1 2}]")
-	toTimestamp := []*iceberg.Schema{iceberg.NewSchema(0, field(1, "v", p.Date)), iceberg.NewSchema(1, field(1, "v", p.Timestamp))}
-	expect("date promoted to timestamp", resolveOne(t, toTimestamp, []date{{0}, {1}, {-1}}, []micros{{86400e6}, {-86400e6}, {1}}), "[{1 3}]")
-}
-
-func TestEqualityDecimals(t *testing.T) {
-	type in32 struct {
-		V int32 `parquet:"v,decimal(2:9),id(1)"`
-	}
-	type in64 struct {
-		V int64 `parquet:"v,decimal(2:18),id(1)"`
-	}
-	type in16 struct {
-		V [16]byte `parquet:"v,decimal(2:38),id(1)"`
-	}
-	minus := [16]byte{}
-	for i := range minus {
-		minus[i] = 0xFF
-	}
-	d := func(precision, id int) *iceberg.Schema {
-		return iceberg.NewSchema(id, field(1, "v", iceberg.DecimalTypeOf(precision, 2)))
-	}
-	grown := []*iceberg.Schema{d(9, 0), d(18, 1), d(38, 2)}
-	for name, got := range map[string]string{
-		"4 bytes by 8":  resolveOne(t, grown, []in32{{-1}, {150}, {7}}, []in64{{-1}, {7}}),
-		"4 bytes by 16": resolveOne(t, grown, []in32{{-1}, {150}, {7}}, []in16{{minus}, {[16]byte{15: 7}}}),
-		"8 bytes by 4":  resolveOne(t, grown, []in64{{-1}, {150}, {7}}, []in32{{-1}, {7}}),
-		"16 bytes by 4": resolveOne(t, grown, []in16{{minus}, {[16]byte{14: 1}}, {[16]byte{15: 7}}}, []in32{{-1}, {7}}),
-		"16 by 16":      resolveOne(t, grown, []in16{{minus}, {[16]byte{14: 1}}, {[16]byte{15: 7}}}, []in16{{minus}, {[16]byte{15: 7}}}),
-	} {
-		if want := "[{0 1} {2 3}]"; got != want {
-			t.Errorf("%s: deleted %s, want %s", name, got, want)
-		}
-	}
-}
-
 // TestEqualityEvolved: keys by field id through renames, promotions, drops,
 // columns added later and a name used again.
 func TestEqualityEvolved(t *testing.T) {
@@ -245,6 +116,18 @@ func TestEqualityEvolved(t *testing.T) {
 			l.want(t, c.want)
 		})
 	}
+}
+
+// TestEqualityRolledBackSchema: the widest type counts, not the current one.
+func TestEqualityRolledBackSchema(t *testing.T) {
+	p := iceberg.PrimitiveTypes
+	l := newLab(iceberg.NewSchema(1, field(1, "v", p.Int64)), iceberg.NewSchema(0, field(1, "v", p.Int32)))
+	l.files["data"] = parquetOf(t, 9, ones[int64](int64(1), int64(1)<<32+1))
+	l.addEquality(parquetOf(t, 9, ones[int32](int32(1))), 1)
+	l.want(t, "[{0 1}]")
+	l.file.Equality = nil
+	l.addEquality(parquetOf(t, 9, ones[int64](int64(1)<<32+1)), 1)
+	l.want(t, "[{1 2}]")
 }
 
 func TestEqualityNested(t *testing.T) {
@@ -363,7 +246,7 @@ func TestEqualityMany(t *testing.T) {
 func TestEqualityRefused(t *testing.T) {
 	p := iceberg.PrimitiveTypes
 	list := &iceberg.ListType{ElementID: 3, Element: p.Int64}
-	schema := iceberg.NewSchema(0, field(1, "v", p.Int64), field(2, "l", list), field(4, "s", p.String))
+	schema := iceberg.NewSchema(0, field(1, "v", p.Int64), field(2, "l", list), field(4, "s", p.String), field(5, "var", iceberg.VariantType{}))
 	keys := parquetOf(t, 9, ones[int64](int64(1)))
 	text := parquetOf(t, 9, ones[string]("1"))
 	type noIDs struct {
@@ -380,6 +263,7 @@ func TestEqualityRefused(t *testing.T) {
 		{"one of two missing", keys, []int{1, 4}, ErrCorrupt},
 		{"id of no schema", keys, []int{99}, ErrCorrupt},
 		{"id of a list", keys, []int{2}, ErrUnsupported},
+		{"id of a variant", keys, []int{5}, ErrUnsupported},
 		{"id inside a list", keys, []int{3}, ErrCorrupt},
 		{"another type", text, []int{1}, ErrUnsupported},
 		{"cut", keys[:len(keys)-3], []int{1}, ErrCorrupt},
@@ -433,6 +317,7 @@ func TestEqualityConstantsAndMapping(t *testing.T) {
 			t.Errorf("partition %v: %s, %v, want %s", c.value, got, err, c.want)
 		}
 	}
+	l.table = ptr(*l.table) // tables never change: another version of it
 	l.table.NameMapping = nil
 	if _, err := l.resolve(r); !errors.Is(err, pqfile.ErrNoFieldIDs) {
 		t.Errorf("without a name mapping: %v", err)
@@ -504,6 +389,25 @@ func TestEqualityPrunes(t *testing.T) {
 	}
 }
 
+// TestEqualityPrunesCutBounds: an upper bound that was cut and not made larger
+// must not hide a value that begins with it.
+func TestEqualityPrunesCutBounds(t *testing.T) {
+	c := keyColumn{leaf: &pqfile.Node{Type: pqfile.ByteArray}}
+	c.bytes.insert(1, []byte("abcdefgh"))
+	c.min, c.max = c.bytes.extremes()
+	for _, b := range []struct {
+		low, high string
+		meets     bool
+	}{
+		{"abc", "abcd", true}, {"abcd", "abcd", true}, {"a", "abcdefgh", true}, {"abcdefgh", "b", true},
+		{"", "abb", false}, {"abd", "b", false}, {"b", "c", false}, {"", "", true},
+	} {
+		if got := c.meets(bounds{lowBytes: []byte(b.low), highBytes: []byte(b.high)}); got != b.meets {
+			t.Errorf("[%q, %q]: %v", b.low, b.high, got)
+		}
+	}
+}
+
 // TestEqualityIncremental: a grown delete set reads only what is new, across
 // resolvers that share what is persisted.
 func TestEqualityIncremental(t *testing.T) {
@@ -536,97 +440,4 @@ func TestEqualityIncremental(t *testing.T) {
 	}
 	fresh.Cache = &mapCache{}
 	check(fresh, "[{0 1} {2 4}]", 4)
-}
-
-func TestResolveRefuses(t *testing.T) {
-	boom := errors.New("boom")
-	l := newLab()
-	l.files["data"] = nil
-	if p, err := NewResolver(Options{}).Resolve(context.Background(), l.table, l, &l.file); p != nil || err != nil {
-		t.Errorf("no deletes: %v, %v", p, err)
-	}
-	l.addPositions(parquetOf(t, 9, posRows("data", 1))).EncryptedKey = true
-	if _, err := l.resolve(NewResolver(Options{})); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "positions-0") {
-		t.Errorf("encrypted: %v", err)
-	}
-	l.file.Err = boom
-	if _, err := l.resolve(NewResolver(Options{})); !errors.Is(err, boom) {
-		t.Errorf("pairing error: %v", err)
-	}
-}
-
-func TestResolveDV(t *testing.T) {
-	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Int64)))
-	l.files["data"] = parquetOf(t, 100, ones[int64](int64(1), int64(2), int64(3), int64(4)))
-	a, b := blobOf(encode(t, []int64{0}, false)), blobOf(encode(t, []int64{1, 2}, false))
-	// Two vectors of one length in one file without any Puffin frame.
-	l.files["vectors"] = slices.Concat(a, b)
-	dv := func(off, size, records int64) *snapshot.DataFile {
-		return &snapshot.DataFile{Path: "vectors", Content: snapshot.PositionDeletes, Format: snapshot.Puffin,
-			ContentOffset: off, ContentSize: size, Records: records, Referenced: "data", HasReferenced: true}
-	}
-	r := NewResolver(Options{Cache: &mapCache{}})
-	l.file.DV = dv(0, int64(len(a)), 1)
-	if got, err := l.resolve(r); got != "[{0 1}]" || err != nil {
-		t.Errorf("first vector: %s, %v", got, err)
-	}
-	reads := l.reads.Load()
-	l.file.DV = dv(int64(len(a)), int64(len(b)), 2)
-	if got, err := l.resolve(r); got != "[{1 3}]" || err != nil || l.reads.Load() != reads+1 {
-		t.Errorf("second vector: %s, %v, %d reads", got, err, l.reads.Load()-reads)
-	}
-	l.addPositions(parquetOf(t, 9, posRows("data", 3))) // a vector replaces these
-	if got, err := l.resolve(r); got != "[{1 3}]" || err != nil {
-		t.Errorf("beside position deletes: %s, %v", got, err)
-	}
-	l.addEquality(parquetOf(t, 9, ones[int64](int64(4))), 1) // but not these
-	if got, err := l.resolve(r); got != "[{1 4}]" || err != nil {
-		t.Errorf("beside equality deletes: %s, %v", got, err)
-	}
-	l.file.Equality = nil
-	for name, bad := range map[string]*snapshot.DataFile{
-		"past the end":   dv(int64(len(a)), int64(len(b))+1, 2),
-		"no offset":      dv(-1, int64(len(a)), 1),
-		"huge offset":    dv(math.MaxInt64, int64(len(a)), 1),
-		"tiny":           dv(0, 11, 1),
-		"huge":           dv(0, math.MaxInt64, 1),
-		"between blobs":  dv(4, int64(len(a)), 1),
-		"wrong count":    dv(0, int64(len(a)), 2),
-		"negative count": dv(0, int64(len(a)), -1),
-	} {
-		l.file.DV = bad
-		if got, err := l.resolve(NewResolver(Options{Cache: &mapCache{}})); !errors.Is(err, ErrCorrupt) || strings.Count(err.Error(), "vectors") != 1 {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
-	}
-}
-
-func TestKey(t *testing.T) {
-	a := &snapshot.DataFile{Path: "a", Content: snapshot.PositionDeletes}
-	b := &snapshot.DataFile{Path: "b", Content: snapshot.EqualityDeletes, EqualityIDs: []int{1}}
-	v := &snapshot.DataFile{Path: "v", Content: snapshot.PositionDeletes, Format: snapshot.Puffin, ContentOffset: 4, ContentSize: 40}
-	key := func(f snapshot.File) string { return Key(&f) }
-	if k := key(snapshot.File{}); k != "" {
-		t.Errorf("key of no deletes = %q", k)
-	}
-	files := []snapshot.File{
-		{Positions: []*snapshot.DataFile{a}},
-		{Positions: []*snapshot.DataFile{a}, Equality: []*snapshot.DataFile{b}},
-		{Equality: []*snapshot.DataFile{b}},
-		{DV: v},
-		{DV: ptr(snapshot.DataFile{Path: "v", Content: snapshot.PositionDeletes, Format: snapshot.Puffin, ContentOffset: 44, ContentSize: 40})},
-		{Equality: []*snapshot.DataFile{{Path: "b", Content: snapshot.EqualityDeletes, EqualityIDs: []int{2}}}},
-	}
-	seen := map[string]int{}
-	for i, f := range files {
-		if j, dup := seen[key(f)]; dup {
-			t.Errorf("delete sets %d and %d have one key", i, j)
-		}
-		seen[key(f)] = i
-	}
-	x := snapshot.File{Positions: []*snapshot.DataFile{a, {Path: "c"}}}
-	y := snapshot.File{Positions: []*snapshot.DataFile{{Path: "c"}, a}}
-	if key(x) != key(y) {
-		t.Error("the key depends on the order of the files")
-	}
 }

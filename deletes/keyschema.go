@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/apache/iceberg-go"
 
@@ -36,6 +37,39 @@ func equalityIDs(del *snapshot.DataFile) ([]int, error) {
 	return slices.Compact(ids), nil
 }
 
+// maxSchemas bounds a schemaMemo, which keeps tables from being collected.
+const maxSchemas = 32
+
+// schemaMemo remembers key schemas of the tables in use: each of a table's data
+// files asks for them. Safe for concurrent use.
+type schemaMemo struct {
+	mu      sync.Mutex
+	schemas map[schemaKey]*keySchema
+}
+
+type schemaKey struct {
+	table *snapshot.Table
+	ids   string
+}
+
+func (m *schemaMemo) get(t *snapshot.Table, ids []int) (*keySchema, error) {
+	key := schemaKey{t, fmt.Sprint(ids)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.schemas[key]; k != nil {
+		return k, nil
+	}
+	k, err := newKeySchema(t, ids)
+	if err != nil {
+		return nil, err
+	}
+	if m.schemas == nil || len(m.schemas) >= maxSchemas {
+		m.schemas = make(map[schemaKey]*keySchema)
+	}
+	m.schemas[key] = k
+	return k, nil
+}
+
 // newKeySchema looks the ids up in all schemas the table ever had: a key column
 // may have been dropped, renamed or promoted since.
 func newKeySchema(t *snapshot.Table, ids []int) (*keySchema, error) {
@@ -55,6 +89,9 @@ func newKeySchema(t *snapshot.Table, ids []int) (*keySchema, error) {
 	view, err := pqfile.ViewOf(k.schema)
 	if err != nil {
 		return nil, err
+	}
+	if len(view.Leaves) != len(ids) {
+		return nil, fmt.Errorf("equality on columns %v, not all of which hold one value: %w", ids, ErrUnsupported)
 	}
 	k.view = view
 	schema, err := json.Marshal(k.schema)
@@ -121,8 +158,8 @@ func (n *keyNode) fields() []iceberg.NestedField {
 	return fields
 }
 
-// keyPath finds the fields from the root down to a key column: its place by the
-// newest schema that has it, its type the widest of all.
+// keyPath finds the fields from the root down to a key column, in the widest type
+// that any schema of the table gives it. Place and initial default never change.
 func keyPath(t *snapshot.Table, id int) ([]iceberg.NestedField, error) {
 	var path []iceberg.NestedField
 	var widest iceberg.Type
@@ -146,12 +183,7 @@ func keyPath(t *snapshot.Table, id int) ([]iceberg.NestedField, error) {
 		widest = w
 		return nil
 	}
-	schemas := slices.Clone(t.Schemas)
-	slices.SortStableFunc(schemas, func(a, b *iceberg.Schema) int { return b.ID - a.ID })
-	if current := t.Schema(t.CurrentSchema); current != nil {
-		schemas = append([]*iceberg.Schema{current}, schemas...)
-	}
-	for _, s := range schemas {
+	for _, s := range t.Schemas {
 		if err := visit(s); err != nil {
 			return nil, err
 		}

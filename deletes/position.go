@@ -81,7 +81,7 @@ func (r *Resolver) readPositionDeletes(ctx context.Context, obj source.Object, d
 		return nil, deleteFileError(err)
 	}
 	c := positionCollector{builders: make(map[string]*builder)}
-	err = file.scan(ctx, proj.Columns, func(int) bool { return true }, c.add)
+	err = file.scan(ctx, proj, func(int) bool { return true }, c.add)
 	if c.err != nil {
 		err = fmt.Errorf("%w: %s: %w", ErrCorrupt, del.Path, c.err)
 	}

@@ -122,6 +122,11 @@ func TestPositionDeletesRefused(t *testing.T) {
 		Path string `parquet:"file_path,id(1)"`
 		Pos  int64  `parquet:"pos,id(2)"`
 	}
+	type strayID struct {
+		Path string `parquet:"file_path"`
+		Pos  int64  `parquet:"pos"`
+		Row  int64  `parquet:"row,id(1)"`
+	}
 	type noPos struct {
 		Path string `parquet:"file_path,id(2147483546)"`
 	}
@@ -143,6 +148,7 @@ func TestPositionDeletesRefused(t *testing.T) {
 		{"NULL position", parquetOf(t, 10, []nullable{{&path, &pos}, {&path, nil}}), snapshot.Parquet, ErrCorrupt, "pos"},
 		{"NULL path", parquetOf(t, 10, []nullable{{nil, &pos}}), snapshot.Parquet, ErrCorrupt, "file_path"},
 		{"ids of other columns", parquetOf(t, 10, []foreignIDs{{"data", 1}}), snapshot.Parquet, ErrCorrupt, "missing"},
+		{"names beside another column's id", parquetOf(t, 10, []strayID{{"data", 1, 1}}), snapshot.Parquet, ErrCorrupt, "missing"},
 		{"no positions", parquetOf(t, 10, []noPos{{"data"}}), snapshot.Parquet, ErrCorrupt, "pos"},
 		{"positions as text", parquetOf(t, 10, []textPos{{"data", "1"}}), snapshot.Parquet, ErrUnsupported, "pos"},
 		{"cut", good[:len(good)-9], snapshot.Parquet, ErrCorrupt, ""},

@@ -95,7 +95,10 @@ func (s *keySet) mayMatch(file columnFile, group int, cols []pqfile.Column) bool
 func (c *keyColumn) meets(b bounds) bool {
 	switch {
 	case b.lowBytes != nil:
-		return c.bytes.n > 0 && bytes.Compare(c.max, b.lowBytes) >= 0 && bytes.Compare(c.min, b.highBytes) <= 0
+		// Writers cut long bounds, and not all make a cut upper bound larger: a value
+		// that begins with it counts as within.
+		least := c.min[:min(len(c.min), len(b.highBytes))]
+		return c.bytes.n > 0 && bytes.Compare(c.max, b.lowBytes) >= 0 && bytes.Compare(least, b.highBytes) <= 0
 	case signedOrder(c.leaf):
 		i := sort.Search(len(c.sorted), func(i int) bool { return c.sorted[i] >= b.low })
 		return i < len(c.sorted) && c.sorted[i] <= b.high

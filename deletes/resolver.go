@@ -38,9 +38,9 @@ type Persist interface {
 
 // Options of a Resolver.
 type Options struct {
-	Cache   Cache // nil = nothing is kept
-	Persist Persist
-	Log     *slog.Logger
+	Cache   Cache         // nil = nothing is kept
+	Persist Persist       // may be nil
+	Log     *slog.Logger  // nil = discard
 	Stats   *pqfile.Stats // may be nil
 	Pools   *pqfile.Pools // may be nil
 }
@@ -48,12 +48,18 @@ type Options struct {
 // Resolver resolves the deletes of data files to Positions, through caches that
 // all tables and snapshots share. Safe for concurrent use.
 type Resolver struct {
-	opt  Options
-	hash hasher
+	opt     Options
+	hash    hasher
+	schemas schemaMemo
 }
 
 // NewResolver returns a Resolver.
-func NewResolver(opt Options) *Resolver { return &Resolver{opt: opt, hash: newHasher()} }
+func NewResolver(opt Options) *Resolver {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Resolver{opt: opt, hash: newHasher()}
+}
 
 // parallelFiles is how many delete files of one data file are read at a time:
 // enough to hide an object store's latency.
@@ -85,7 +91,7 @@ func (r *Resolver) Resolve(ctx context.Context, t *snapshot.Table, store source.
 	// schemas, which partial results are kept by: the union is kept by them too.
 	key := "deletes/union|" + data.Version() + "|" + set
 	if len(f.Equality) > 0 {
-		id, err := equalityIdentity(t, f)
+		id, err := r.equalityIdentity(t, f)
 		if err != nil {
 			return nil, err
 		}

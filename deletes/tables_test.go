@@ -7,12 +7,14 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/source"
+	"github.com/icefs/icefs/internal/source/faulty"
 	"github.com/icefs/icefs/internal/warehouse"
 	"github.com/icefs/icefs/snapshot"
 )
@@ -157,9 +159,67 @@ func mayFail(f *snapshot.File, err error) bool {
 		return false
 	}
 	for _, d := range append(append([]*snapshot.DataFile{f.DataFile}, f.Positions...), f.Equality...) {
-		if d.Format == snapshot.Avro || d.Format == snapshot.ORC {
+		if d.Format == snapshot.ORC {
 			return true
 		}
 	}
 	return false
+}
+
+// TestFaultSweep fails every read and open of a resolve in turn: each surfaces,
+// and none is remembered or changes the result.
+func TestFaultSweep(t *testing.T) {
+	for _, name := range []string{"v2_eq", "pos_odd", "eq_default_v3"} {
+		t.Run(name, func(t *testing.T) {
+			loaded := load(t, filepath.Join(*tables, "warehouse", "db", name))
+			plan, err := loaded.Plan(context.Background(), loaded.Table().Current)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range plan.Files {
+				sweep(t, loaded, &plan.Files[i])
+			}
+		})
+	}
+}
+
+func sweep(t *testing.T, loaded *warehouse.Loaded, f *snapshot.File) {
+	t.Helper()
+	want, err := deletes.NewResolver(deletes.Options{}).Resolve(context.Background(), loaded.Table(), loaded.Store(), f)
+	if err != nil || want == nil {
+		return // a format that cannot be read, or nothing to read
+	}
+	memory, err := cache.New(cache.Options{MaxBytes: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	r := deletes.NewResolver(deletes.Options{Cache: memory})
+	for n := int64(1); n < 200; n++ {
+		for _, opt := range []faulty.Options{{FailRead: n}, {ShortRead: n}, {FailOpen: n}} {
+			uncached := deletes.NewResolver(deletes.Options{})
+			if p, err := uncached.Resolve(context.Background(), loaded.Table(), faulty.New(loaded.Store(), opt), f); err == nil {
+				same(t, p, want, f.Records)
+			} else if p != nil || !errors.Is(err, faulty.ErrInjected) {
+				t.Errorf("%s, fault %+v: %v", f.Path, opt, err)
+			}
+		}
+		// With a cache: what a failed resolve left behind does no harm.
+		store := faulty.New(loaded.Store(), faulty.Options{FailRead: n})
+		if p, err := r.Resolve(context.Background(), loaded.Table(), store, f); err == nil {
+			same(t, p, want, f.Records)
+			if store.Reads() < n {
+				return
+			}
+			t.Errorf("%s: read %d failed and nothing was said", f.Path, n)
+		}
+	}
+	t.Errorf("%s: more than 200 reads", f.Path)
+}
+
+func same(t *testing.T, got, want *deletes.Positions, rows int64) {
+	t.Helper()
+	if !slices.Equal(got.DeletedRanges(nil, 0, rows+1), want.DeletedRanges(nil, 0, rows+1)) {
+		t.Errorf("deleted %v, want %v", got.DeletedRanges(nil, 0, rows), want.DeletedRanges(nil, 0, rows))
+	}
 }

@@ -70,26 +70,25 @@ func (f *FS) ttl(a tree.Attr) time.Duration {
 	return max(f.opt.Refresh, 0)
 }
 
-// describe asks the tree for an entry's attributes and size.
-func (f *FS) describe(ctx context.Context, n tree.Node) (tree.Attr, int64, error) {
-	a, err := n.Attr(ctx)
-	if err != nil {
-		return a, 0, err
-	}
+// sizeOf asks the tree for what stat shows as an entry's size.
+func sizeOf(ctx context.Context, n tree.Node) (int64, error) {
 	switch n := n.(type) {
 	case tree.File:
-		size, err := n.Size(ctx)
-		return a, size, err
+		return n.Size(ctx)
 	case tree.Link:
 		target, err := n.Target(ctx)
-		return a, int64(len(target)), err
+		return int64(len(target)), err
 	}
-	return a, 0, nil
+	return 0, nil
 }
 
 // getattr answers a stat of an open or looked-up node.
 func (n *node) getattr(ctx context.Context, what tree.Node, out *fuse.AttrOut) syscall.Errno {
-	a, size, err := n.fs.describe(ctx, what)
+	a, err := what.Attr(ctx)
+	if err != nil {
+		return n.fs.fail(ctx, "stat", &n.Inode, "", err)
+	}
+	size, err := sizeOf(ctx, what)
 	if err != nil {
 		return n.fs.fail(ctx, "stat", &n.Inode, "", err)
 	}

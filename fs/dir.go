@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"syscall"
+	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -42,21 +43,34 @@ func (n *dirNode) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.Attr
 	return n.getattr(ctx, n.get(), out)
 }
 
-// Lookup finds an entry and its attributes. An entry that cannot tell its size
-// fails here: without one, no reader could do anything with it.
+// lookupPatience is how long a lookup waits for a file's size. All who look up
+// the same name wait for one lookup in the kernel, deaf to signals; for an
+// attribute each waits for itself.
+const lookupPatience = 50 * time.Millisecond
+
+// Lookup finds an entry and its attributes. If the size takes long to find, the
+// entry is returned without: the kernel then asks again (Getattr) before it
+// tells or uses a size.
 func (n *dirNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	found, err := n.get().Lookup(ctx, name)
 	if err != nil {
 		return nil, n.fs.fail(ctx, "lookup", &n.Inode, name, err)
 	}
-	a, size, err := n.fs.describe(ctx, found)
+	a, err := found.Attr(ctx)
 	if err != nil {
+		return nil, n.fs.fail(ctx, "lookup", &n.Inode, name, err)
+	}
+	patient, cancel := context.WithTimeout(ctx, lookupPatience)
+	defer cancel()
+	size, err := sizeOf(patient, found)
+	late := err != nil && ctx.Err() == nil && patient.Err() != nil
+	if err != nil && !late {
 		return nil, n.fs.fail(ctx, "lookup", &n.Inode, name, err)
 	}
 	n.fs.attr(&out.Attr, a, size)
 	ttl := n.fs.ttl(a)
 	out.SetEntryTimeout(ttl)
-	if !a.Dynamic {
+	if !a.Dynamic && !late {
 		out.SetAttrTimeout(ttl)
 	}
 	stable := gofs.StableAttr{Mode: n.fs.mode(a.Kind) & syscall.S_IFMT, Ino: a.Ino, Gen: a.Generation}

@@ -11,6 +11,7 @@ import (
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/avrofile"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/tree"
@@ -36,6 +37,7 @@ func errnoRules() []errnoRule {
 		{source.ErrUnsupported, syscall.EOPNOTSUPP},
 		{pqfile.ErrUnsupported, syscall.EOPNOTSUPP},
 		{pqfile.ErrNoFieldIDs, syscall.EOPNOTSUPP},
+		{avrofile.ErrUnsupported, syscall.EOPNOTSUPP},
 		{deletes.ErrUnsupported, syscall.EOPNOTSUPP},
 		{merge.ErrUnsupported, syscall.EOPNOTSUPP},
 		{warehouse.ErrUnsupported, syscall.EOPNOTSUPP},
@@ -44,6 +46,7 @@ func errnoRules() []errnoRule {
 		{source.ErrOutside, syscall.EIO},
 		{source.ErrRead, syscall.EIO},
 		{pqfile.ErrCorrupt, syscall.EIO},
+		{avrofile.ErrCorrupt, syscall.EIO},
 		{deletes.ErrCorrupt, syscall.EIO},
 		{merge.ErrCorrupt, syscall.EIO},
 		{warehouse.ErrCorrupt, syscall.EIO},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/avrofile"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/tree"
@@ -37,6 +38,8 @@ func TestErrnoOf(t *testing.T) {
 		{source.ErrRead, syscall.EIO},
 		{source.ErrUnsupported, syscall.EOPNOTSUPP},
 		{pqfile.ErrCorrupt, syscall.EIO},
+		{avrofile.ErrCorrupt, syscall.EIO},
+		{avrofile.ErrUnsupported, syscall.EOPNOTSUPP},
 		{pqfile.ErrUnsupported, syscall.EOPNOTSUPP},
 		{pqfile.ErrNoFieldIDs, syscall.EOPNOTSUPP},
 		{deletes.ErrCorrupt, syscall.EIO},

@@ -20,11 +20,13 @@ package fs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -86,6 +88,9 @@ func Mount(dir string, opt Options) (*FS, error) {
 	f := newFS(dir, opt)
 	server, err := gofs.Mount(dir, &dirNode{node: node{fs: f}, dir: f.opt.Tree.Root()}, f.mountOptions())
 	if err != nil {
+		if text := err.Error(); strings.HasSuffix(text, "\n") { // fusermount3's exit code
+			err = errors.New(strings.TrimSpace(text))
+		}
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
 	f.server = server

@@ -407,12 +407,41 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestInterrupt: a reader that waits for the tree dies of a signal in two
-// seconds, and takes no other reader with it.
+// TestSlowSize: a size that takes long is exact all the same, also for those who
+// read without asking for it.
+func TestSlowSize(t *testing.T) {
+	m := start(t, 2, time.Hour)
+	m.do("slow")
+	one, two := m.dir+"/t/snapshots/1/data.jsonl", m.dir+"/t/snapshots/2/data.jsonl"
+	if st := stat(t, one); st.Size < 300_000 {
+		t.Errorf("size %d", st.Size)
+	}
+	fd, err := unix.Open(two, unix.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 16)
+	if n, err := unix.Pread(fd, buf, 0); err != nil || string(buf[:n]) != "jsonl of 2, sche" {
+		t.Errorf("read %q, %v", buf[:n], err)
+	}
+	if end, err := unix.Seek(fd, 0, unix.SEEK_END); err != nil || end != stat(t, two).Size || end < 300_000 {
+		t.Errorf("the end is at %d, %v", end, err)
+	}
+}
+
+// TestInterrupt: a reader that waits for the tree, for bytes or for a size, dies
+// of a signal in two seconds, and takes no other reader with it.
 func TestInterrupt(t *testing.T) {
+	for _, file := range []string{"data.parquet", "data.jsonl"} {
+		t.Run(file, func(t *testing.T) { interrupt(t, file) })
+	}
+}
+
+func interrupt(t *testing.T, file string) {
 	m := start(t, 1, time.Hour)
 	m.do("block")
-	name := m.dir + "/t/snapshots/1/data.parquet"
+	name := m.dir + "/t/snapshots/1/" + file
 	readers := make([]*exec.Cmd, 2)
 	ended := make([]chan error, len(readers))
 	for i := range readers {

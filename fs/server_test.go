@@ -87,6 +87,7 @@ type testServer struct {
 
 	mu      sync.Mutex
 	blocked bool
+	slow    bool
 	panics  bool
 }
 
@@ -108,8 +109,10 @@ func (s *testServer) command(words []string) error {
 		err := map[string]error{"changed": source.ErrChanged, "missing": source.ErrNotFound,
 			"unsupported": merge.ErrUnsupported, "timeout": context.DeadlineExceeded, "other": errors.New("x")}[words[1]]
 		s.views.Fail.Store(&err)
-	case "block":
+	case "block": // reads of data.parquet, and sizes of data.jsonl
 		s.blocked = true
+	case "slow": // sizes of data.jsonl take a while
+		s.slow = true
 	case "panic":
 		s.panics = true
 	default:
@@ -123,8 +126,11 @@ func (s *testServer) Parquet(sc merge.Scan) merge.View {
 	return &faultyView{s.views.Parquet(sc), s}
 }
 
-func (s *testServer) CSV(sc merge.Scan) merge.View         { return s.views.CSV(sc) }
-func (s *testServer) JSONL(sc merge.Scan) merge.View       { return s.views.JSONL(sc) }
+func (s *testServer) CSV(sc merge.Scan) merge.View { return s.views.CSV(sc) }
+
+// JSONL is a view that takes its time to tell its size.
+func (s *testServer) JSONL(sc merge.Scan) merge.View { return &slowView{s.views.JSONL(sc), s} }
+
 func (s *testServer) Part(sc merge.Scan, i int) merge.View { return s.views.Part(sc, i) }
 
 type faultyView struct {
@@ -144,6 +150,29 @@ func (v *faultyView) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 		return 0, ctx.Err()
 	}
 	return v.View.ReadAt(ctx, p, off)
+}
+
+type slowView struct {
+	merge.View
+	s *testServer
+}
+
+func (v *slowView) Size(ctx context.Context) (int64, error) {
+	v.s.mu.Lock()
+	blocked, slow := v.s.blocked, v.s.slow
+	v.s.mu.Unlock()
+	if blocked {
+		<-ctx.Done()
+	} else if slow {
+		select {
+		case <-ctx.Done():
+		case <-time.After(4 * lookupPatience):
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return v.View.Size(ctx)
 }
 
 var _ tree.Views = (*testServer)(nil)

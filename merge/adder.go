@@ -178,26 +178,27 @@ func (a *adder) gather(v *pqfile.Vector, entries, s, e int) {
 
 // plain appends values that are not dictionary-coded.
 func (a *adder) plain(v *pqfile.Values, s, e int) {
-	if v.Bools != nil {
+	if a.w.form.leaf.Type == pqfile.Boolean {
 		a.w.bools = append(a.w.bools, v.Bools[s:e]...)
 		return
 	}
 	if s < e {
-		a.w.plain = appendPlain(a.w.plain, v, s, e)
+		a.w.plain = appendPlain(a.w.plain, a.w.form.leaf.Type, v, s, e)
 	}
 }
 
 // lookUp appends dictionary values.
 func (a *adder) lookUp(d *pqfile.Values, index []uint32) {
 	w := a.w
+	typ := w.form.leaf.Type
 	switch {
-	case d.Bools != nil:
+	case typ == pqfile.Boolean:
 		for _, i := range index {
 			w.bools = append(w.bools, d.Bools[i])
 		}
-	case d.Offsets != nil:
+	case typ == pqfile.ByteArray:
 		for _, i := range index {
-			w.plain = appendPlain(w.plain, d, int(i), int(i)+1)
+			w.plain = appendPlain(w.plain, typ, d, int(i), int(i)+1)
 		}
 	case d.Width == 8:
 		for _, i := range index {

@@ -35,7 +35,8 @@ type chunk struct {
 	reason string // why it is not raw
 	stored *pqfile.Chunk
 	codec  pqfile.Codec
-	// runs are set for rewritten chunks, data for synthesized ones, pages for
+	// runs are set for rewritten chunks (and for others whose statistics have to
+	// be computed), data for synthesized ones, pages for
 	// releveled ones.
 	runs  []*rewrite
 	data  []byte
@@ -60,10 +61,16 @@ func (e *Engine) classify(sources []groupSource, leaf *pqfile.Node) (chunk, erro
 	s := sources[0]
 	col := &s.in.columns[leaf.Leaf]
 	if col.Source == nil {
+		if col.Fill != nil {
+			return chunk{kind: rewrittenChunk, reason: "counted from the row's position"}, nil
+		}
 		if col.Levels == nil {
 			return chunk{kind: synthesizedChunk, reason: "missing in the file"}, nil
 		}
 		return chunk{kind: rewrittenChunk, reason: "missing in the file, below a nested column"}, nil
+	}
+	if s.in.pq == nil {
+		return chunk{kind: rewrittenChunk, reason: "stored in Avro"}, nil
 	}
 	stored, err := s.in.pq.Chunk(s.rowGroup, col.Source)
 	if err != nil {
@@ -88,10 +95,14 @@ const storedRequired = "stored as required"
 // whyNotRaw tells what keeps a stored chunk from being served as it is.
 func (e *Engine) whyNotRaw(s groupSource, col *pqfile.Column, stored *pqfile.Chunk) string {
 	switch {
+	case col.Shredding != nil:
+		return "variant stored in pieces"
 	case s.live < s.rows:
 		return fmt.Sprintf("%d of %d rows deleted", s.rows-s.live, s.rows)
 	case col.Convert.Kind != pqfile.ConvertNone:
 		return "stored in another physical form"
+	case col.Fill != nil:
+		return "NULL stands for the row's own value"
 	case stored.Meta.Codec == pqfile.LZ4:
 		return "codec LZ4 with Hadoop framing"
 	case !stored.TrustedWriter:
@@ -112,7 +123,7 @@ func missingEverywhere(sources []groupSource, leaf int) bool {
 	first := &sources[0].in.columns[leaf]
 	for _, s := range sources {
 		c := &s.in.columns[leaf]
-		if c.Source != nil || c.Levels != nil || !sameConstant(&c.Constant, &first.Constant) {
+		if c.Source != nil || c.Levels != nil || c.Fill != nil || !sameConstant(&c.Constant, &first.Constant) {
 			return false
 		}
 	}
@@ -151,8 +162,8 @@ func columnCodec(groups []group, leaf int) (codec pqfile.Codec, ok bool) {
 // storedCodec is the codec of the first source chunk of a leaf in a group.
 func storedCodec(g *group, leaf int) (pqfile.Codec, bool) {
 	for _, s := range g.sources {
-		if src := s.in.columns[leaf].Source; src != nil {
-			return s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData.Codec, true
+		if m := s.meta(leaf); m != nil {
+			return m.Codec, true
 		}
 	}
 	return pqfile.Uncompressed, false

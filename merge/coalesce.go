@@ -8,6 +8,8 @@ import "github.com/icefs/icefs/internal/pqfile"
 const (
 	tinyRows      = 16 << 10
 	coalescedRows = 64 << 10
+	// coalescedBytes bounds a coalesced group's values: few rows can be long.
+	coalescedBytes = 64 << 20
 )
 
 // Bounds of a view's footer: both limits are doubled until it keeps them.
@@ -25,6 +27,7 @@ type groupSource struct {
 	first    int64 // file position of its first row
 	rows     int64 // physical
 	live     int64 // visible
+	bytes    int64 // about how long its values are, physical rows
 }
 
 // sourcesOf lists the row groups of files that have rows, fully deleted ones
@@ -32,10 +35,11 @@ type groupSource struct {
 func sourcesOf(inputs []*input) []groupSource {
 	var out []groupSource
 	for _, in := range inputs {
-		for g := range in.pq.Metadata.RowGroups {
-			first := in.pq.FirstRow[g]
-			if rows := in.pq.FirstRow[g+1] - first; rows > 0 {
-				out = append(out, groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g)})
+		for g := range len(in.firstRow) - 1 {
+			first := in.firstRow[g]
+			if rows := in.firstRow[g+1] - first; rows > 0 {
+				s := groupSource{in: in, rowGroup: g, first: first, rows: rows, live: in.live(g), bytes: in.bytes(g)}
+				out = append(out, s)
 			}
 		}
 	}
@@ -59,22 +63,23 @@ func coalesce(sources []groupSource, view *pqfile.Schema, keep bool) [][]groupSo
 }
 
 // divide cuts greedily: adjacent groups of fewer than tiny rows join while they
-// have at most target rows together.
+// have at most target rows, and not too many bytes, together.
 func divide(sources []groupSource, tiny, target int64) [][]groupSource {
 	var out [][]groupSource
 	var run []groupSource
-	var rows int64
+	var rows, bytes int64
 	flush := func() {
 		if len(run) > 0 {
 			out = append(out, run)
 		}
-		run, rows = nil, 0
+		run, rows, bytes = nil, 0, 0
 	}
 	for _, s := range sources {
-		small := s.rows < tiny
-		if !small || rows+s.rows > target {
+		small := s.rows < tiny && s.bytes < coalescedBytes
+		if !small || rows+s.rows > target || bytes+s.bytes > coalescedBytes {
 			flush()
 		}
+		bytes += s.bytes
 		if s.live > 0 {
 			run = append(run, s)
 		}

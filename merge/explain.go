@@ -29,7 +29,7 @@ func (v *parquetView) Explain(ctx context.Context, w io.Writer) error {
 		for j := range g.chunks {
 			c := &g.chunks[j]
 			fmt.Fprintf(b, "  %s: %s, %d bytes at %d", strings.Join(l.footer.view.Leaves[j].Path, "."), c.kind, c.size, c.offset)
-			if len(c.runs) > 0 {
+			if c.kind == rewrittenChunk {
 				fmt.Fprint(b, " ", c.runs[0].how())
 			}
 			if len(c.runs) > 1 {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/avrofile"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/snapshot"
@@ -17,8 +18,15 @@ import (
 // input is a live data file as a Parquet view reads it. Immutable once its
 // projection is set.
 type input struct {
-	file    *snapshot.File
-	pq      *pqfile.File
+	file *snapshot.File
+	// pq or avro is set.
+	pq   *pqfile.File
+	avro *avrofile.File
+	// firstRow[g] is the file position of row group g's first row; the last
+	// element is the number of rows.
+	firstRow []int64
+	// stored is how long the row groups of an Avro file are, as stored.
+	stored  []int64
 	deleted *deletes.Positions
 	// columns[i] is where leaf i of the view's schema comes from.
 	columns []pqfile.Column
@@ -31,14 +39,57 @@ type input struct {
 
 // live returns how many rows of a row group are visible.
 func (in *input) live(rowGroup int) int64 {
-	from, to := in.pq.FirstRow[rowGroup], in.pq.FirstRow[rowGroup+1]
+	from, to := in.firstRow[rowGroup], in.firstRow[rowGroup+1]
 	return to - from - in.deleted.CountRange(from, to)
 }
 
 // hasLive reports whether the file has any visible row.
 func (in *input) hasLive() bool {
-	last := in.pq.FirstRow[len(in.pq.FirstRow)-1]
+	last := in.firstRow[len(in.firstRow)-1]
 	return last > in.deleted.CountRange(0, last)
+}
+
+// heap estimates the memory that the input keeps.
+func (in *input) heap() int64 {
+	n := int64(len(in.columns)) * 128
+	if in.avro != nil {
+		return n + in.avro.FootprintBytes() + 16*int64(len(in.firstRow))
+	}
+	return n + in.pq.FootprintBytes()
+}
+
+// bytes is about how long the values of a row group are.
+func (in *input) bytes(rowGroup int) int64 {
+	if in.avro != nil {
+		return decodedRatio * in.stored[rowGroup]
+	}
+	n := int64(0)
+	for i := range in.pq.Metadata.RowGroups[rowGroup].Columns {
+		n += max(in.pq.Metadata.RowGroups[rowGroup].Columns[i].MetaData.TotalUncompressedSize, 0)
+	}
+	return n
+}
+
+// meta describes the stored chunk of a leaf of the view, nil if there is none.
+func (s *groupSource) meta(leaf int) *pqfile.ColumnMetaData {
+	src := s.in.columns[leaf].Source
+	if src == nil || s.in.pq == nil {
+		return nil
+	}
+	return s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
+}
+
+// storedBytes is about how long the values of a leaf are in PLAIN, as far as a
+// Parquet footer tells.
+func (s *groupSource) storedBytes(leaf int) int64 {
+	n := int64(0)
+	for _, src := range s.in.columns[leaf].Stored() {
+		if s.in.pq != nil {
+			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
+			n += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
+		}
+	}
+	return n
 }
 
 // openInputs opens the scan's files, reads their footers and resolves their
@@ -49,9 +100,10 @@ func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) 
 	g.SetLimit(e.workers())
 	for i := range files {
 		g.Go(func() error {
-			in, err := e.openInput(ctx, s, &files[i])
-			inputs[i] = in
-			return err
+			return protect(func() (err error) {
+				inputs[i], err = e.openInput(ctx, s, &files[i])
+				return err
+			})
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -67,18 +119,25 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	if f.EncryptedKey {
 		return nil, fmt.Errorf("%w: %s is encrypted", ErrUnsupported, f.Path)
 	}
-	if f.Format != snapshot.Parquet {
+	if f.Format != snapshot.Parquet && f.Format != snapshot.Avro {
 		return nil, fmt.Errorf("%w: data file %s is in format %s", ErrUnsupported, f.Path, f.Format)
 	}
 	obj, err := s.Store.Open(ctx, f.Path)
 	if err != nil {
 		return nil, err
 	}
-	pq, err := e.openFooter(ctx, obj)
-	if err != nil {
-		return nil, err
+	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey()}
+	if f.Format == snapshot.Avro {
+		if in.avro, err = e.openAvro(ctx, obj); err != nil {
+			return nil, err
+		}
+		in.firstRow, in.stored = avroGroups(in.avro.Blocks)
+	} else {
+		if in.pq, err = e.openFooter(ctx, obj); err != nil {
+			return nil, err
+		}
+		in.firstRow = in.pq.FirstRow
 	}
-	in := &input{file: f, pq: pq, key: obj.Version() + "|" + f.DeleteKey()}
 	if f.DV == nil && len(f.Positions) == 0 && len(f.Equality) == 0 {
 		return in, nil
 	}
@@ -103,14 +162,30 @@ func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.Fil
 	return v.(*pqfile.File), nil
 }
 
-// project maps the view's leaves onto the file.
-func (in *input) project(s Scan, view *pqfile.Schema) error {
-	p, err := in.pq.Project(pqfile.Target{
+// target is what a data file is read as.
+func (s *Scan) target(f *snapshot.DataFile, view *pqfile.Schema) pqfile.Target {
+	t := pqfile.Target{
 		Schema:      s.Schema,
 		NameMapping: s.Table.NameMapping,
-		Constants:   identityConstants(s.Table, in.file.DataFile),
+		Constants:   identityConstants(s.Table, f),
 		View:        view,
-	})
+	}
+	if s.metadata {
+		t.Origin = &pqfile.Origin{Path: f.Path, SpecID: f.SpecID, Sequence: f.Sequence, FirstRowID: f.FirstRowID}
+	}
+	return t
+}
+
+// project maps the view's leaves onto the file.
+func (in *input) project(s Scan, view *pqfile.Schema) error {
+	target := s.target(in.file.DataFile, view)
+	var p *pqfile.Projection
+	var err error
+	if in.avro != nil {
+		p, err = in.avro.Project(target)
+	} else {
+		p, err = in.pq.Project(target)
+	}
 	if err != nil {
 		return err
 	}
@@ -153,6 +228,12 @@ func (in *input) columnKey(leaf int) string {
 	}
 	k := strconv.AppendInt([]byte(in.key+"|"), int64(source), 10)
 	k = fmt.Appendf(k, "|%d|%d|%x", c.Convert.Kind, c.RepKeep, c.DefMap)
+	if c.Shredding != nil {
+		k = append(k, "|pieces"...)
+	}
+	if c.Fill != nil {
+		k = fmt.Appendf(k, "|fill %d %t", c.Fill.First, c.Fill.Each)
+	}
 	if c.Source == nil {
 		k = fmt.Appendf(k, "|%d|%x|%x|%v", c.Constant.N, c.Constant.Fixed, c.Constant.Data, c.Constant.Bools)
 	}

@@ -108,6 +108,7 @@ type builtPage struct {
 type pageWriter struct {
 	form     pageForm
 	headless bool // the dictionary page is not part of it
+	discard  bool // pages are not kept: only statistics are wanted
 
 	// The page in the making.
 	rows, entries int
@@ -127,8 +128,8 @@ type pageWriter struct {
 // reset prepares for another chunk and keeps the memory.
 func (w *pageWriter) reset(form pageForm, headless bool) {
 	w.form, w.headless = form, headless
-	w.rows, w.entries, w.dictN, w.total = 0, 0, 0, 0
-	w.rep, w.def, w.plain, w.bools, w.index = w.rep[:0], w.def[:0], w.plain[:0], w.bools[:0], w.index[:0]
+	w.clearPage()
+	w.dictN, w.total = 0, 0
 	w.dictionary, w.arena, w.pages = w.dictionary[:0], w.arena[:0], w.pages[:0]
 }
 
@@ -155,6 +156,10 @@ func (w *pageWriter) addLevels(rep, def []uint8, n int) {
 // endPage closes the page in the making, if it has any row.
 func (w *pageWriter) endPage() error {
 	if w.entries == 0 {
+		return nil
+	}
+	if w.discard {
+		w.clearPage()
 		return nil
 	}
 	f := &w.form
@@ -195,9 +200,14 @@ func (w *pageWriter) endPage() error {
 	})
 	w.total += int64(w.entries)
 	w.body = body
+	w.clearPage()
+	return nil
+}
+
+// clearPage starts a new page.
+func (w *pageWriter) clearPage() {
 	w.rows, w.entries = 0, 0
 	w.rep, w.def, w.plain, w.bools, w.index = w.rep[:0], w.def[:0], w.plain[:0], w.bools[:0], w.index[:0]
-	return nil
 }
 
 // appendLevels appends levels as a V1 page has them, after their length.
@@ -282,7 +292,7 @@ func (w *pageWriter) filledDictionary() []byte {
 // first value. It fails if the dictionary is not the one that was planned for.
 func (w *pageWriter) addDictionary(d *pqfile.Values) (uint32, error) {
 	base := uint32(w.dictN)
-	w.dictionary = appendPlain(w.dictionary, d, 0, d.N)
+	w.dictionary = appendPlain(w.dictionary, w.form.leaf.Type, d, 0, d.N)
 	w.dictN += d.N
 	missing := w.form.dictBytes - int64(len(w.dictionary))
 	if n := w.form.dictN - w.dictN; n < 0 || missing < 0 || n == 0 && missing > 0 ||
@@ -292,10 +302,10 @@ func (w *pageWriter) addDictionary(d *pqfile.Values) (uint32, error) {
 	return base, nil
 }
 
-// appendPlain appends values [s, e), which are not dictionary-coded, as PLAIN
-// bytes.
-func appendPlain(dst []byte, v *pqfile.Values, s, e int) []byte {
-	if v.Offsets == nil {
+// appendPlain appends values [s, e) of a type but BOOLEAN, which are not
+// dictionary-coded, as PLAIN bytes.
+func appendPlain(dst []byte, typ pqfile.Type, v *pqfile.Values, s, e int) []byte {
+	if typ != pqfile.ByteArray {
 		return append(dst, v.Fixed[s*v.Width:e*v.Width]...)
 	}
 	for i := s; i < e; i++ {

@@ -18,13 +18,13 @@ import (
 
 // Parquet returns the view of all rows as one Parquet file.
 func (e *Engine) Parquet(s Scan) View {
-	return &parquetView{engine: e, scan: s, files: s.Plan.Files}
+	return &parquetView{engine: e, scan: e.withMetadata(s), files: s.Plan.Files}
 }
 
 // Part returns the view of one data file's visible rows, s.Plan.Files[i]. It is
 // the file itself, byte for byte, if that is what the view would say.
 func (e *Engine) Part(s Scan, i int) View {
-	return &parquetView{engine: e, scan: s, files: s.Plan.Files[i : i+1], part: true}
+	return &parquetView{engine: e, scan: e.withMetadata(s), files: s.Plan.Files[i : i+1], part: true}
 }
 
 // parquetView is a Parquet file over data files. Its layout is built on first
@@ -90,6 +90,9 @@ func (v *parquetView) layout(ctx context.Context) (*layout, error) {
 // files with their delete sets, and what kind of view it is.
 func (v *parquetView) key() (string, error) {
 	v.once.Do(func() {
+		if v.idErr = v.scan.invalid; v.idErr != nil {
+			return
+		}
 		schema, err := json.Marshal(v.scan.Schema)
 		if err != nil {
 			v.idErr = fmt.Errorf("schema of table %s: %w", v.scan.Table.UUID, err)
@@ -103,7 +106,11 @@ func (v *parquetView) key() (string, error) {
 		h := sha256.New()
 		fmt.Fprintf(h, "%d|%s|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, schema, mapping, v.part, len(v.files))
 		for i := range v.files {
-			fmt.Fprintf(h, "%q|%q|", v.files[i].Path, v.files[i].DeleteKey())
+			f := &v.files[i]
+			fmt.Fprintf(h, "%q|%q|", f.Path, f.DeleteKey())
+			if v.scan.metadata {
+				fmt.Fprintf(h, "%d|%d|%d|", f.SpecID, f.Sequence, f.FirstRowID)
+			}
 		}
 		v.identity = hex.EncodeToString(h.Sum(nil))
 	})
@@ -134,7 +141,7 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	}
 	l := e.arrange(groups)
 	for _, in := range inputs {
-		l.heap += in.pq.FootprintBytes() + int64(len(in.columns))*128
+		l.heap += in.heap()
 	}
 	l.footer, err = e.newFooter(key, s, view, groups)
 	if err != nil {
@@ -144,13 +151,19 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	return l, nil
 }
 
-// project settles the view's schema and maps every input onto it.
+// project settles the view's schema and maps every input onto it, but for those
+// without visible rows: they have no part in it, and need not fit it.
 func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, inputs []*input) (*pqfile.Schema, error) {
 	onto := func(view *pqfile.Schema) error {
 		g, _ := errgroup.WithContext(ctx)
 		g.SetLimit(e.workers())
 		for _, in := range inputs {
-			g.Go(func() error { return in.project(s, view) })
+			if view != base && !in.hasLive() {
+				continue
+			}
+			g.Go(func() error {
+				return protect(func() error { return in.project(s, view) })
+			})
 		}
 		return g.Wait()
 	}
@@ -193,15 +206,27 @@ func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupS
 	w.SetLimit(e.workers())
 	for i := range groups {
 		w.Go(func() error {
-			for j, leaf := range view.Leaves {
-				if err := e.planChunk(ctx, &groups[i], &groups[i].chunks[j], leaf); err != nil {
-					return err
-				}
-			}
-			return nil
+			return protect(func() error { return e.planGroup(ctx, view, &groups[i]) })
 		})
 	}
 	return groups, w.Wait()
+}
+
+// planGroup fixes the lengths of a group's chunks.
+func (e *Engine) planGroup(ctx context.Context, view *pqfile.Schema, g *group) error {
+	together := e.together(g)
+	for j, leaf := range view.Leaves {
+		c := &g.chunks[j]
+		if together != nil && c.kind == rewrittenChunk {
+			together.add(c, leaf)
+		} else if err := e.planChunk(ctx, g, c, leaf); err != nil {
+			return err
+		}
+	}
+	if together == nil {
+		return nil
+	}
+	return together.measure(ctx)
 }
 
 // planChunk fixes a chunk's length.
@@ -210,7 +235,7 @@ func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile
 	case rawChunk:
 		return c.planRaw(ctx)
 	case synthesizedChunk:
-		return c.synthesize(ctx, g, leaf)
+		return c.synthesize(g, leaf)
 	case releveledChunk:
 		if err := e.planReleveled(ctx, c); !errors.Is(err, errNotFlat) {
 			return err
@@ -222,14 +247,19 @@ func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile
 	if err != nil {
 		return err
 	}
+	c.setRuns(&r.form, runs)
+	return nil
+}
+
+// setRuns makes c a rewritten chunk of planned runs.
+func (c *chunk) setRuns(form *pageForm, runs []*rewrite) {
 	c.runs = runs
 	for _, run := range runs {
 		c.size += run.length
 		c.values += run.values
 	}
 	c.uncompressed = c.size
-	c.dictionary, c.encodings = r.form.dictionaryLength(), r.form.encodings()
-	return nil
+	c.dictionary, c.encodings = form.dictionaryLength(), form.encodings()
 }
 
 // planRaw takes a stored chunk's extent and mends its description.

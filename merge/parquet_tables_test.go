@@ -15,7 +15,6 @@ import (
 
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
-	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/viewtest"
 	"github.com/icefs/icefs/internal/warehouse"
 	"github.com/icefs/icefs/snapshot"
@@ -161,6 +160,9 @@ func TestParquetOfRealTables(t *testing.T) {
 				want := x.rows(t, x.Snapshots[at].Rows)
 				scan := scanOf(t, l, s)
 				for name, e := range engines {
+					if name != "default" && i < len(l.Table().Snapshots)-3 {
+						continue
+					}
 					checkRows(t, fmt.Sprintf("snapshot %d, %s", s.ID, name), e.Parquet(scan), want)
 				}
 			}
@@ -168,10 +170,15 @@ func TestParquetOfRealTables(t *testing.T) {
 	}
 }
 
+// needsORC reports the error of a view that needs a file in ORC: the one thing
+// about the tables that is refused.
+func needsORC(err error) bool {
+	return (errors.Is(err, ErrUnsupported) || errors.Is(err, deletes.ErrUnsupported)) && strings.Contains(err.Error(), ".orc")
+}
+
 func checkRows(t *testing.T, what string, v View, want []string) {
 	t.Helper()
-	if _, err := v.Size(t.Context()); errors.Is(err, ErrUnsupported) || errors.Is(err, deletes.ErrUnsupported) || errors.Is(err, pqfile.ErrUnsupported) {
-		t.Logf("%s: %v", what, err)
+	if _, err := v.Size(t.Context()); needsORC(err) {
 		return
 	}
 	data := viewtest.Bytes(t, v)
@@ -210,8 +217,7 @@ func TestPartsOfRealTables(t *testing.T) {
 		failed := false
 		for i := range scan.Plan.Files {
 			v := e.Part(scan, i)
-			if _, err := v.Size(t.Context()); err != nil {
-				t.Logf("%s: %v", x.Name, err)
+			if _, err := v.Size(t.Context()); needsORC(err) {
 				failed = true
 				break
 			}
@@ -248,7 +254,7 @@ func TestPartsOfRealTables(t *testing.T) {
 func TestParquetIsOneImmutableFile(t *testing.T) {
 	for _, x := range expectedTables(t) {
 		switch x.Name {
-		case "types_v3", "eq_evo", "part_identity", "empty_rows", "row_lineage_mor":
+		case "types_v3", "eq_evo", "part_identity", "empty_rows", "row_lineage_mor", "avro_data", "types_java_avro":
 		default:
 			continue
 		}
@@ -265,7 +271,7 @@ func TestParquetIsOneImmutableFile(t *testing.T) {
 	}
 }
 
-// handleView reads a view through one handle.
+// handleView reads a view through handles of its own.
 type handleView struct{ View }
 
 func (v handleView) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {

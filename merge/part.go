@@ -34,7 +34,7 @@ func (v *parquetView) OpenFile(ctx context.Context) (*os.File, error) {
 
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
-	l := &layout{heap: in.pq.FootprintBytes(), whole: in.pq.Object}
+	l := &layout{heap: in.heap(), whole: in.pq.Object}
 	l.add(e.raw(in.pq.Object, 0, in.pq.Object.Size()))
 	return l
 }
@@ -43,17 +43,17 @@ func (e *Engine) wholeFile(in *input) *layout {
 // deleted, the same names, order, types and ids, no column missing or extra, and
 // every chunk servable as it is.
 func identical(in *input, view *pqfile.Schema, noSplice bool) bool {
-	rows := in.pq.FirstRow[len(in.pq.FirstRow)-1]
-	if noSplice || in.extra || in.deleted.CountRange(0, rows) > 0 || !sameSchema(view, in.pq.Schema) {
+	rows := in.firstRow[len(in.firstRow)-1]
+	if noSplice || in.pq == nil || in.extra || in.deleted.CountRange(0, rows) > 0 || !sameSchema(view, in.pq.Schema) {
 		return false
 	}
 	for i := range in.columns {
 		col := &in.columns[i]
-		if col.Source == nil || col.Source.Leaf != i || col.Convert.Kind != pqfile.ConvertNone || !col.SameLevels {
+		if col.Source == nil || col.Fill != nil || col.Shredding != nil || col.Source.Leaf != i || col.Convert.Kind != pqfile.ConvertNone || !col.SameLevels {
 			return false
 		}
 		for g := range in.pq.Metadata.RowGroups {
-			if in.pq.FirstRow[g] == in.pq.FirstRow[g+1] {
+			if in.firstRow[g] == in.firstRow[g+1] {
 				return false // a row group without rows troubles readers
 			}
 			c, err := in.pq.Chunk(g, col.Source)

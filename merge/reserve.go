@@ -40,6 +40,14 @@ type bound struct {
 // reader's memory stays small, and a page deep inside costs no whole chunk.
 const runBytes = 64 << 20
 
+// runLimit is runBytes, or less in tests.
+func (e *Engine) runLimit() int64 {
+	if e.runBytes > 0 {
+		return e.runBytes
+	}
+	return runBytes
+}
+
 // plan fixes the encoding and the length of a rewritten chunk, and divides it
 // into the runs that are made one by one.
 func (r *rewrite) plan(ctx context.Context) ([]*rewrite, error) {
@@ -48,8 +56,8 @@ func (r *rewrite) plan(ctx context.Context) ([]*rewrite, error) {
 		return nil, err
 	}
 	runs := []*rewrite{r}
-	if estimate > runBytes && len(r.sources) == 1 {
-		runs = r.split(estimate/runBytes + 1)
+	if limit := r.engine.runLimit(); estimate > limit && len(r.sources) == 1 {
+		runs = r.split(estimate/limit + 1)
 	}
 	for _, run := range runs {
 		if err := run.fix(ctx); err != nil {
@@ -65,16 +73,19 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	live, rows := r.rows()
 	f := &r.form
 	f.rows, f.bytes = pageRows, math.MaxInt
-	w := int64(valueWidth(f.leaf))
-	if w > 0 {
-		f.rows = int(max(min(pageRows, pageBytes/w), 1))
-	}
-	if f.leaf.MaxRep > 0 {
-		return r.toMeasure(), nil
+	if w := valueWidth(f.leaf); w > 0 {
+		f.rows = fixedRows(w)
 	}
 	total, err := r.bound(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if f.leaf.MaxRep > 0 {
+		estimate := r.toMeasure()
+		if r.dictionaryPays(total, estimate) {
+			f.dict, f.dictN, f.dictBytes = true, total.dictN, total.dictBytes
+		}
+		return estimate, nil
 	}
 	r.plainBytes = total.plain
 	plain := r.plainForm(live)
@@ -89,12 +100,38 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	if plain == unknown {
 		return r.toMeasure(), nil
 	}
-	if f.leaf.Type == pqfile.ByteArray && plain > sparseBytes && live*sparseRatio < rows {
+	sparse := plain > sparseBytes && live*sparseRatio < rows
+	// A long reserve is that of the whole chunk, which is made in runs, or a lie.
+	if long := plain > r.engine.runLimit() && !f.dict; f.leaf.Type == pqfile.ByteArray && (sparse || long) {
 		f.dict, f.dictN, f.dictBytes = false, 0, 0
 		return r.toMeasure(), nil
 	}
 	return plain, nil
 }
+
+// dictionaryPays reports whether a repeated leaf, whose number of values is not
+// known, is likely to be shorter with its dictionary than without.
+func (r *rewrite) dictionaryPays(total bound, estimate int64) bool {
+	if total.dictN <= 0 || total.dictBytes > min(estimate, maxDictionary) {
+		return false
+	}
+	w := int64(valueWidth(r.form.leaf))
+	if w == 0 {
+		return true
+	}
+	values := int64(0)
+	for i := range r.sources {
+		s := &r.sources[i]
+		if m := s.meta(r.form.leaf.Leaf); m != nil {
+			values += int64(float64(max(m.NumValues, 0)) * float64(s.live) / float64(s.rows))
+		}
+	}
+	form := pageForm{dictN: total.dictN}
+	return total.dictBytes+values/8*int64(form.indexWidth()) < values*w
+}
+
+// fixedRows is how many values of a width make a page.
+func fixedRows(width int) int { return max(min(pageRows, pageBytes/width), 1) }
 
 // rows counts the visible and the physical rows of the chunk.
 func (r *rewrite) rows() (live, rows int64) {
@@ -111,12 +148,9 @@ func (r *rewrite) toMeasure() (estimate int64) {
 	r.form.rows, r.form.bytes = pageRows, reservedPage
 	for i := range r.sources {
 		s := &r.sources[i]
-		if src := s.in.columns[r.form.leaf.Leaf].Source; src != nil {
-			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-			estimate += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
-			if st := m.SizeStatistics; st != nil && st.UnencodedByteArrayBytes != nil {
-				estimate += max(*st.UnencodedByteArrayBytes, 0)
-			}
+		estimate += s.storedBytes(r.form.leaf.Leaf)
+		if m := s.meta(r.form.leaf.Leaf); m != nil && m.SizeStatistics != nil && m.SizeStatistics.UnencodedByteArrayBytes != nil {
+			estimate += max(*m.SizeStatistics.UnencodedByteArrayBytes, 0)
 		}
 	}
 	return estimate
@@ -138,9 +172,6 @@ func (r *rewrite) split(n int64) []*rewrite {
 		run := *r
 		run.sources = []groupSource{part}
 		run.headless = len(runs) > 0
-		if run.form.leaf.Type == pqfile.ByteArray && !run.form.dict && !run.measured {
-			run.toMeasure() // the bound is that of the whole chunk
-		}
 		runs = append(runs, &run)
 	}
 	return runs
@@ -247,6 +278,12 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 	leaf := r.form.leaf
 	col := &s.in.columns[leaf.Leaf]
 	w := int64(valueWidth(leaf))
+	if col.Fill != nil {
+		return bound{plain: s.live * w, dictN: -1}, nil
+	}
+	if col.Shredding != nil {
+		return bound{plain: unknown, dictN: -1}, nil
+	}
 	if col.Source == nil {
 		return constantBound(leaf, &col.Constant, s.live), nil
 	}
@@ -260,6 +297,9 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 		d, err := c.Dictionary(ctx)
 		if err != nil {
 			return bound{}, err
+		}
+		if d.Present && d.NumValues == 0 { // all NULL
+			return bound{}, nil
 		}
 		if d.Present {
 			b.dictN, b.dictBytes = d.NumValues, int64(d.UncompressedSize)
@@ -278,7 +318,7 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 	case c.Meta.SizeStatistics != nil && c.Meta.SizeStatistics.UnencodedByteArrayBytes != nil:
 		b.plain = max(*c.Meta.SizeStatistics.UnencodedByteArrayBytes, 0) + 4*s.live
 	case plainOnly:
-		b.plain = c.Meta.TotalUncompressedSize
+		b.plain = max(c.Meta.TotalUncompressedSize, 0)
 	}
 	return b, nil
 }
@@ -291,7 +331,7 @@ func constantBound(leaf *pqfile.Node, v *pqfile.Values, live int64) bound {
 	case leaf.Type == pqfile.Boolean:
 		return bound{plain: live / 8, dictN: -1}
 	}
-	one := int64(len(appendPlain(nil, v, 0, 1)))
+	one := int64(len(appendPlain(nil, leaf.Type, v, 0, 1)))
 	return bound{plain: live * one, dictN: 1, dictBytes: one}
 }
 

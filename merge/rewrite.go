@@ -11,18 +11,6 @@ import (
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
-// vectorReader reads one leaf of a run of rows as vectors in the view's terms:
-// a pqfile.ColumnReader, or a reader of row-wise data.
-type vectorReader interface {
-	// Read returns the next n rows; the vector is valid until the next call.
-	Read(ctx context.Context, n int) (*pqfile.Vector, error)
-	// Skip passes over n rows.
-	Skip(ctx context.Context, n int64) error
-	Close()
-}
-
-var _ vectorReader = (*pqfile.ColumnReader)(nil)
-
 // rewrite is a chunk whose bytes are made from decoded rows: the same bytes
 // every time, of a size known before.
 type rewrite struct {
@@ -40,8 +28,17 @@ type rewrite struct {
 	measured bool
 	values   int64 // entries, NULLs included
 	identity string
-	// statistics asks for exact statistics to be found as the chunk is made.
-	statistics bool
+	// statistics asks for exact statistics to be found as the chunk is made;
+	// discard for nothing else, where the chunk itself is served as stored.
+	statistics, discard bool
+	// together makes the run with others, of which it is number index; nil if it
+	// is made on its own.
+	together *together
+	index    int
+	// found are the statistics of a measured chunk, nil if it can have none, once
+	// isFound is set.
+	found   *pqfile.Statistics
+	isFound bool
 }
 
 var _ segment = (*rewrite)(nil)
@@ -83,8 +80,18 @@ type made struct {
 
 // get returns the chunk from the cache, or newly made.
 func (r *rewrite) get(ctx context.Context) (*made, error) {
+	if r.together != nil {
+		all, err := r.together.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return all[r.index], nil
+	}
 	key := "chunk|" + r.key()
-	if r.statistics {
+	switch {
+	case r.discard:
+		key = "extremes|" + r.key()
+	case r.statistics:
 		key += "|statistics"
 	}
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
@@ -109,21 +116,38 @@ func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
 	if data := h.held(r); data != nil {
 		return data, nil
 	}
+	if r.together != nil {
+		return r.together.bytes(ctx, h, r.index)
+	}
 	m, err := r.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(m.data)) != r.length || m.values != r.values {
-		return nil, fmt.Errorf("%w: column %q: chunk of %d bytes and %d entries, not %d and %d as planned",
-			ErrCorrupt, r.form.leaf.Name, len(m.data), m.values, r.length, r.values)
+	if err := r.check(m); err != nil {
+		return nil, err
 	}
 	h.hold(r, m.data)
 	return m.data, nil
 }
 
+// check compares what was made with the plan.
+func (r *rewrite) check(m *made) error {
+	if int64(len(m.data)) != r.length || m.values != r.values {
+		return fmt.Errorf("%w: column %q: chunk of %d bytes and %d entries, not %d and %d as planned",
+			ErrCorrupt, r.form.leaf.Name, len(m.data), m.values, r.length, r.values)
+	}
+	return nil
+}
+
+// wantsStatistics reports whether a measured chunk is to have statistics: they
+// cost little then.
+func (r *rewrite) wantsStatistics() bool {
+	return ordered(r.form.leaf) && r.engine.opt.Statistics != StatisticsNone
+}
+
 // measure makes the chunk without slack, once, and keeps its size.
 func (r *rewrite) measure(ctx context.Context) error {
-	r.statistics = ordered(r.form.leaf) && r.engine.opt.Statistics != StatisticsNone // it costs little now
+	r.statistics = r.wantsStatistics()
 	key := "measure|" + r.key()
 	r.identity = r.key()
 	if length, values, ok := r.engine.loadMeasurement(key); ok {
@@ -138,6 +162,40 @@ func (r *rewrite) measure(ctx context.Context) error {
 	r.engine.count(func(c *Counters) { c.ChunksMeasured.Add(1) })
 	r.engine.saveMeasurement(key, r.length, r.values)
 	return nil
+}
+
+// loadMeasured takes what saveMeasured kept; false unless all of it is there.
+func (r *rewrite) loadMeasured() bool {
+	length, values, ok := r.engine.loadMeasurement("measure|" + r.identity)
+	if !ok {
+		return false
+	}
+	if r.statistics {
+		b, ok := r.engine.opt.Persist.Get("statistics|" + r.identity)
+		if !ok {
+			return false
+		}
+		if r.found, r.isFound = decodeStatistics(r.form.leaf, b); !r.isFound {
+			return false
+		}
+	}
+	r.length, r.values = length, values
+	return true
+}
+
+// saveMeasured takes a chunk's length, entries and statistics from what was
+// made of it, and keeps them.
+func (r *rewrite) saveMeasured(m *made) {
+	r.length, r.values = int64(len(m.data)), m.values
+	r.engine.count(func(c *Counters) { c.ChunksMeasured.Add(1) })
+	r.engine.saveMeasurement("measure|"+r.identity, r.length, r.values)
+	if !r.statistics {
+		return
+	}
+	r.found, r.isFound = m.statistics.result(), true
+	if p := r.engine.opt.Persist; p != nil {
+		p.Put("statistics|"+r.identity, encodeStatistics(r.found))
+	}
 }
 
 func (e *Engine) loadMeasurement(key string) (length, values int64, ok bool) {
@@ -168,8 +226,9 @@ func (r *rewrite) key() string {
 	}
 	h := sha256.New()
 	f := &r.form
-	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%v|%d|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
-		f.leaf.Logical.Kind, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved())
+	l := &f.leaf.Logical
+	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|%d|%v|%d|%d|%v|%d|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
+		l.Kind, l.Scale, l.Precision, l.UTC, l.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved())
 	for _, s := range r.sources {
 		fmt.Fprintf(h, "%s|%d|%d|%d|", s.in.columnKey(f.leaf.Leaf), s.rowGroup, s.first, s.rows)
 	}
@@ -186,24 +245,38 @@ func (r *rewrite) reserved() int64 {
 
 // make decodes and encodes the chunk; size -1 = without slack.
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
+	w, collect := r.begin()
+	defer r.engine.writers.Put(w)
+	for i := range r.sources {
+		if err := r.addSource(ctx, w, collect, &r.sources[i]); err != nil {
+			return nil, err
+		}
+	}
+	return r.end(w, collect, size)
+}
+
+// begin returns a writer of the chunk, which goes back to the engine's pool, and
+// what gathers its statistics if they are asked for.
+func (r *rewrite) begin() (*pageWriter, *collector) {
 	w, _ := r.engine.writers.Get().(*pageWriter)
 	if w == nil {
 		w = &pageWriter{}
 	}
-	defer r.engine.writers.Put(w)
 	w.reset(r.form, r.headless)
-	var collect *collector
+	w.discard = r.discard
 	if r.statistics {
-		collect = &collector{leaf: r.form.leaf}
+		return w, &collector{leaf: r.form.leaf}
 	}
-	for i := range r.sources {
-		if err := r.addSource(ctx, w, collect, &r.sources[i]); err != nil {
-			return nil, fmt.Errorf("%s: column %q: row group %d: %w",
-				r.sources[i].in.file.Path, r.form.leaf.Name, r.sources[i].rowGroup, err)
-		}
-	}
+	return w, nil
+}
+
+// end finishes the chunk.
+func (r *rewrite) end(w *pageWriter, collect *collector, size int64) (*made, error) {
 	if err := w.endPage(); err != nil {
 		return nil, err
+	}
+	if r.discard {
+		return &made{statistics: collect}, nil
 	}
 	data, err := w.assemble(size)
 	if err != nil {
@@ -227,20 +300,20 @@ const (
 
 // window is how many rows of a source to decode at a time.
 func (r *rewrite) window(s *groupSource) int64 {
-	src := s.in.columns[r.form.leaf.Leaf].Source
-	if src == nil {
-		return windowRows
-	}
-	meta := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-	per := max(meta.TotalUncompressedSize, meta.TotalCompressedSize) / max(s.rows, 1)
+	per := s.storedBytes(r.form.leaf.Leaf) / max(s.rows, 1)
 	return min(windowRows, max(windowBytes/max(per, 1), 1))
 }
 
-// addSource appends the visible rows of one source.
+// addSource appends the visible rows of one source, a Parquet file.
 func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collector, s *groupSource) error {
-	col := &s.in.columns[r.form.leaf.Leaf]
-	var reader vectorReader
-	reader, err := s.in.pq.Column(s.rowGroup, col)
+	if err := r.addChunk(ctx, w, collect, s); err != nil {
+		return fmt.Errorf("%s: column %q: row group %d: %w", s.in.file.Path, r.form.leaf.Name, s.rowGroup, err)
+	}
+	return nil
+}
+
+func (r *rewrite) addChunk(ctx context.Context, w *pageWriter, collect *collector, s *groupSource) error {
+	reader, err := s.in.pq.Column(s.rowGroup, &s.in.columns[r.form.leaf.Leaf])
 	if err != nil {
 		return err
 	}
@@ -248,7 +321,7 @@ func (r *rewrite) addSource(ctx context.Context, w *pageWriter, collect *collect
 	a := adder{w: w, collect: collect}
 	window := r.window(s)
 	var live []deletes.Range
-	at := s.in.pq.FirstRow[s.rowGroup] // of the reader
+	at := s.in.firstRow[s.rowGroup] // of the reader
 	for from := s.first; from < s.first+s.rows; from += window {
 		live = s.in.deleted.LiveRanges(live[:0], from, min(from+window, s.first+s.rows))
 		if len(live) == 0 {

@@ -10,8 +10,8 @@ import (
 // schema's canonical form, in which
 //
 //   - a node is REQUIRED if its field is, or if it is in every live file;
-//   - a decimal has the physical form of the files if they all share one that
-//     fits its precision, so that its chunks can be served as they are.
+//   - a decimal has the physical form of the Parquet files if they all share one
+//     that fits its precision, so that its chunks can be served as they are.
 //
 // The inputs' projections must be onto base.
 func shape(base *pqfile.Schema, inputs []*input) *pqfile.Schema {
@@ -29,7 +29,7 @@ func shape(base *pqfile.Schema, inputs []*input) *pqfile.Schema {
 			vote(votes, base.Leaves[i], in.columns[i].Source)
 			src := in.columns[i].Source
 			switch {
-			case src == nil:
+			case src == nil || in.pq == nil: // nothing of it is served as it is
 			case forms[i] == nil:
 				forms[i] = src
 			case forms[i].Type != src.Type || forms[i].TypeLength != src.TypeLength || forms[i].Logical != src.Logical:

@@ -53,16 +53,21 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 	complete := true
 	for i := range s.groups {
 		bounds, exact := groupStatistics(&s.groups[i], leaf)
+		if runs := s.groups[i].chunks[j].runs; len(runs) == 1 && runs[0].isFound {
+			if bounds, exact = runs[0].found, true; bounds == nil {
+				return
+			}
+		}
 		ranges[i] = bounds
 		if bounds == nil {
 			complete = false
 		}
 		if bounds != nil && exact {
 			col.groups[i] = bounds
-		} else if s.groups[i].chunks[j].kind == rewrittenChunk {
+		} else if kind := s.groups[i].chunks[j].kind; kind == rewrittenChunk || s.engine.opt.Statistics == StatisticsAll && kind != synthesizedChunk {
 			col.pending = append(col.pending, i)
 		} else {
-			return // a raw chunk without exact statistics: never decoded for them
+			return // a raw chunk without exact statistics is not decoded for them
 		}
 	}
 	if len(col.pending) > 0 {
@@ -75,12 +80,23 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 			}
 		}
 		for _, i := range col.pending {
-			for _, run := range s.groups[i].chunks[j].runs {
-				run.statistics = true
-			}
+			s.engine.wantStatistics(&s.groups[i], j, leaf)
 		}
 	}
 	s.columns[j] = col
+}
+
+// wantStatistics has a chunk's statistics found: as it is made, or by decoding it
+// for nothing else.
+func (e *Engine) wantStatistics(g *group, j int, leaf *pqfile.Node) {
+	c := &g.chunks[j]
+	if c.kind != rewrittenChunk {
+		form := pageForm{leaf: leaf, rows: pageRows, bytes: pageBytes}
+		c.runs = []*rewrite{{engine: e, sources: g.sources, form: form, discard: true}}
+	}
+	for _, run := range c.runs {
+		run.statistics = true
+	}
 }
 
 // ordered reports whether a leaf can have statistics: a flat one of a type with
@@ -176,7 +192,11 @@ func (s *statistics) finish(ctx context.Context) ([][]*pqfile.Statistics, error)
 	for j := range s.columns {
 		for _, i := range s.columns[j].pending {
 			w.Go(func() error {
-				got, err := exactOf(ctx, s.groups[i].chunks[j].runs)
+				var got *pqfile.Statistics
+				err := protect(func() (err error) {
+					got, err = exactOf(ctx, s.groups[i].chunks[j].runs)
+					return err
+				})
 				if err != nil {
 					return err
 				}
@@ -215,7 +235,7 @@ func groupStatistics(g *group, leaf *pqfile.Node) (bounds *pqfile.Statistics, ex
 		if b == nil {
 			return nil, false
 		}
-		if src.live < src.rows && src.in.columns[leaf.Leaf].Source != nil {
+		if col := &src.in.columns[leaf.Leaf]; src.live < src.rows && (col.Source != nil || col.Fill != nil) {
 			exact = false
 		}
 		if bounds == nil {
@@ -242,10 +262,18 @@ func mergeStatistics(leaf *pqfile.Node, a, b *pqfile.Statistics) *pqfile.Statist
 // sourceStatistics are one source's, nil unless exact for its stored rows.
 func sourceStatistics(s *groupSource, leaf *pqfile.Node) *pqfile.Statistics {
 	col := &s.in.columns[leaf.Leaf]
-	if col.Source == nil {
+	switch {
+	case col.Fill != nil && col.Source != nil:
+		return nil
+	case col.Fill != nil:
+		return countedStatistics(s, col.Fill)
+	case col.Source == nil:
 		return missingStatistics(s, col, leaf)
 	}
-	m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[col.Source.Leaf].MetaData
+	m := s.meta(leaf.Leaf)
+	if m == nil {
+		return nil
+	}
 	st := m.Statistics
 	if st == nil || s.in.pq.Metadata.ColumnOrders == 0 {
 		return nil
@@ -272,26 +300,33 @@ func sourceStatistics(s *groupSource, leaf *pqfile.Node) *pqfile.Statistics {
 	return exactStatistics(nulls, signedZero(leaf, lower, true), signedZero(leaf, upper, false))
 }
 
+// countedStatistics are those of a column that counts the rows.
+func countedStatistics(s *groupSource, f *pqfile.Fill) *pqfile.Statistics {
+	first := f.First + s.first
+	le := binary.LittleEndian
+	return exactStatistics(0, le.AppendUint64(nil, uint64(first)), le.AppendUint64(nil, uint64(first+s.rows-1)))
+}
+
 // missingStatistics are those of a column that the file lacks.
 func missingStatistics(s *groupSource, col *pqfile.Column, leaf *pqfile.Node) *pqfile.Statistics {
 	switch {
-	case col.Constant.N == 0:
+	case col.Constant.N == 0 || col.Levels == nil && int(col.DefMap[0]) < leaf.MaxDef:
 		return exactStatistics(s.live, nil, nil)
-	case col.Levels != nil || leaf.Parent.Parent != nil:
+	case col.Levels != nil:
 		return nil // NULL where its parent is
 	}
-	value := constantBytes(&col.Constant)
+	value := constantBytes(leaf, &col.Constant)
 	if len(value) > maxBound || isNaN(leaf, value) {
 		return nil
 	}
 	return exactStatistics(0, signedZero(leaf, value, true), signedZero(leaf, value, false))
 }
 
-func constantBytes(v *pqfile.Values) []byte {
-	switch {
-	case v.Bools != nil:
+func constantBytes(leaf *pqfile.Node, v *pqfile.Values) []byte {
+	switch leaf.Type {
+	case pqfile.Boolean:
 		return v.Bools[:1]
-	case v.Offsets != nil:
+	case pqfile.ByteArray:
 		return append([]byte{}, v.Data[v.Offsets[0]:v.Offsets[1]]...)
 	}
 	return v.Fixed[:v.Width]

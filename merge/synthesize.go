@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -12,29 +11,14 @@ import (
 // synthesize makes the chunk of a column that the sources lack: every row has
 // the same entry, so that a page of one run of levels (and, for a value, a
 // dictionary of one entry and one run of indexes) says it all.
-func (c *chunk) synthesize(ctx context.Context, g *group, leaf *pqfile.Node) error {
+func (c *chunk) synthesize(g *group, leaf *pqfile.Node) error {
 	if g.rows > math.MaxInt32 {
 		return fmt.Errorf("%w: column %q: %d rows in one row group", ErrUnsupported, leaf.Name, g.rows)
 	}
-	s := &g.sources[0]
-	reader, err := s.in.pq.Column(s.rowGroup, &s.in.columns[leaf.Leaf])
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
-	v, err := reader.Read(ctx, 1)
-	if err != nil {
-		return err
-	}
-	def := uint8(leaf.MaxDef)
-	if v.Def != nil {
-		if len(v.Def) != 1 {
-			return fmt.Errorf("%w: column %q: %d entries in a row of a missing column", ErrCorrupt, leaf.Name, len(v.Def))
-		}
-		def = v.Def[0]
-	}
+	col := &g.sources[0].in.columns[leaf.Leaf]
+	value, def := &col.Constant, col.DefMap[0] // every row has that level
 	present := int(def) == leaf.MaxDef
-	if present && v.Values.N == 0 {
+	if present && value.N == 0 {
 		return fmt.Errorf("%w: column %q is required, has no default, and the file lacks it", ErrCorrupt, leaf.Name)
 	}
 	f := pageForm{leaf: leaf, codec: c.codec}
@@ -49,17 +33,17 @@ func (c *chunk) synthesize(ctx context.Context, g *group, leaf *pqfile.Node) err
 	switch {
 	case present && leaf.Type == pqfile.Boolean:
 		bits := make([]byte, (g.rows+7)/8)
-		if v.Values.Bools[0] != 0 {
+		if value.Bools[0] != 0 {
 			for i := range bits {
 				bits[i] = 0xff
 			}
 		}
 		body = append(body, bits...)
 	case present:
-		value := appendPlain(nil, &v.Values, 0, 1)
-		f.dict, f.dictN, f.dictBytes = true, 1, int64(len(value))
+		entry := appendPlain(nil, leaf.Type, value, 0, 1)
+		f.dict, f.dictN, f.dictBytes = true, 1, int64(len(entry))
 		h := f.dictionaryHeader()
-		out = appendStored(h.Append(out), f.codec, value)
+		out = appendStored(h.Append(out), f.codec, entry)
 		body = append(body, byte(f.indexWidth()))
 		body = append(binary.AppendUvarint(body, uint64(g.rows)<<1), 0)
 	}

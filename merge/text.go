@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -48,13 +49,16 @@ type textSetup struct {
 
 // text returns a view of all rows in a form.
 func (e *Engine) text(s Scan, makeForm func(*pqfile.Schema) (*textForm, error)) View {
-	v := &textView{engine: e, scan: s, makeForm: makeForm}
+	v := &textView{engine: e, scan: e.withMetadata(s), makeForm: makeForm}
 	v.prepare = sync.OnceValues(v.setup)
 	return v
 }
 
 // setup builds the view schema and the form.
 func (v *textView) setup() (*textSetup, error) {
+	if v.scan.invalid != nil {
+		return nil, v.scan.invalid
+	}
 	view, err := pqfile.ViewOf(v.scan.Schema)
 	if err != nil {
 		return nil, err
@@ -264,7 +268,7 @@ func (l *textLayout) next(id blockID) (blockID, bool) {
 func protect(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("internal error: %v", r)
+			err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
 		}
 	}()
 	return f()

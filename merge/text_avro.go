@@ -11,7 +11,7 @@ import (
 // openAvro returns an Avro data file with its blocks indexed, through the cache.
 func (e *Engine) openAvro(ctx context.Context, obj source.Object) (*avrofile.File, error) {
 	v, err := e.cached(ctx, "avro|"+obj.Version(), func(ctx context.Context) (any, int64, error) {
-		f, err := avrofile.Open(ctx, obj)
+		f, err := avrofile.OpenKept(ctx, obj, e.opt.Persist)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -50,12 +50,7 @@ func (e *Engine) openText(ctx context.Context, s Scan, set *textSetup, i int) (*
 		return nil, fmt.Errorf("%s is encrypted: %w", f.Path, ErrUnsupported)
 	}
 	in := &textInput{engine: e, scan: s, setup: set, file: f}
-	target := pqfile.Target{
-		Schema:      s.Schema,
-		NameMapping: s.Table.NameMapping,
-		Constants:   identityConstants(s.Table, f.DataFile),
-		View:        set.view,
-	}
+	target := s.target(f.DataFile, set.view)
 	obj, err := s.Store.Open(ctx, f.Path)
 	if err != nil {
 		return nil, err
@@ -85,6 +80,9 @@ func (e *Engine) openText(ctx context.Context, s Scan, set *textSetup, i int) (*
 		return nil, fmt.Errorf("%s is a data file in format %s: %w", f.Path, f.Format, ErrUnsupported)
 	}
 	in.dataKey = textKey(set.key, obj.Version(), snapshot.PartitionKey(0, nil, target.Constants))
+	if o := target.Origin; o != nil {
+		in.dataKey = textKey(in.dataKey, fmt.Sprintf("%q %d %d %d", o.Path, o.SpecID, o.Sequence, o.FirstRowID))
+	}
 	in.key = textKey(in.dataKey, f.DeleteKey())
 	return in, nil
 }

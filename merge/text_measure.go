@@ -47,22 +47,20 @@ func (m *textMeasure) end(k int, rows int64) textMark {
 	return textMark{m.size, rows}
 }
 
-// measure lays the view out. Row groups are measured up to Workers at a time;
-// those of a file that are known already cost one look-up each.
+// measure lays the view out. Row groups that are known already cost one look-up
+// each; the others are formatted, up to Workers at a time in all views.
 func (v *textView) measure(ctx context.Context) (*textLayout, error) {
 	set, err := v.prepare()
 	if err != nil {
 		return nil, err
 	}
 	units := make([][]textUnit, len(v.scan.Plan.Files))
-	// Slots bound the measurements in progress over all files.
-	slots := make(chan struct{}, v.engine.workers())
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(v.engine.workers())
 	for i := range units {
 		g.Go(func() error {
 			return protect(func() (err error) {
-				units[i], err = v.measureFile(ctx, set, i, slots)
+				units[i], err = v.measureFile(ctx, set, i)
 				return err
 			})
 		})
@@ -75,9 +73,8 @@ func (v *textView) measure(ctx context.Context) (*textLayout, error) {
 	return l, nil
 }
 
-// measureFile measures the row groups of data file i. Every measurement in
-// progress holds one of slots.
-func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, slots chan struct{}) ([]textUnit, error) {
+// measureFile measures the row groups of data file i.
+func (v *textView) measureFile(ctx context.Context, set *textSetup, i int) ([]textUnit, error) {
 	in, err := v.engine.openText(ctx, v.scan, set, i)
 	if err != nil {
 		return nil, err
@@ -92,8 +89,6 @@ func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, slots
 	for k := range units {
 		g.Go(func() error {
 			return protect(func() (err error) {
-				slots <- struct{}{}
-				defer func() { <-slots }()
 				units[k].measure, err = v.engine.textMeasure(ctx, in, &units[k], workers)
 				return err
 			})
@@ -171,6 +166,13 @@ func (in *textInput) measureUnit(ctx context.Context, u *textUnit, workers int) 
 // eachLengths formats the live rows of a row group and gives the lengths of
 // each run of them, with the row that it begins at.
 func (in *textInput) eachLengths(ctx context.Context, group, workers int, give func(lengths []int, row int64)) error {
+	slots := in.engine.texts.slots(in.engine.workers())
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	c, err := in.cursor(group, workers)
 	if err != nil {
 		return err

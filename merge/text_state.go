@@ -10,13 +10,22 @@ import (
 // them again when they are read on.
 const textHeldBytes = 256 << 20
 
-// textState is what an engine knows of its text views' handles. The zero value
-// is ready. Its lock is taken before that of a handle, never after.
+// textState is what the text views of an engine share. The zero value is ready.
+// Its lock is taken before that of a handle, never after.
 type textState struct {
 	mu      sync.Mutex
 	handles []*textHandle // read last at the end
 	held    map[*textHandle]int64
 	total   int64
+
+	once      sync.Once
+	measuring chan struct{}
+}
+
+// slots is what every measurement in progress takes one of; there are n.
+func (s *textState) slots(n int) chan struct{} {
+	s.once.Do(func() { s.measuring = make(chan struct{}, n) })
+	return s.measuring
 }
 
 // use notes that h was read and keeps so many bytes.

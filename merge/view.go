@@ -69,6 +69,10 @@ type Scan struct {
 	Schema *iceberg.Schema
 	Plan   *snapshot.Plan
 	Store  source.Store // opens the table's files
+
+	// metadata says that Schema has metadata columns; invalid is why it cannot.
+	metadata bool
+	invalid  error
 }
 
 // CSVOptions are part of a view's identity.
@@ -96,8 +100,11 @@ type Options struct {
 	Log        *slog.Logger
 	CSV        CSVOptions
 	Statistics Statistics
-	Stats      *pqfile.Stats
-	Counters   *Counters // may be nil
+	// MetadataColumns follow the table's columns in every view; see
+	// ParseMetadataColumns. They change bytes.
+	MetadataColumns []string
+	Stats           *pqfile.Stats
+	Counters        *Counters // may be nil
 	// Workers bounds parallel decoding; 0 = GOMAXPROCS.
 	Workers int
 	// NoSplice rewrites every chunk and NoCoalesce keeps every row group: for
@@ -110,7 +117,8 @@ type Engine struct {
 	opt   Options
 	texts textState
 	// writers keeps *pageWriters, whose buffers are as long as chunks.
-	writers sync.Pool
+	writers  sync.Pool
+	runBytes int64 // 0 = the constant
 }
 
 // NewEngine returns an Engine.

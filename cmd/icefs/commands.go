@@ -31,6 +31,7 @@ func commands() []*command {
 		{name: "ls", args: "[flags] SOURCE [PATH]", short: "list the tree without mounting it", long: sourceHelp, setup: lsCommand},
 		{name: "cat", args: "[flags] SOURCE PATH", short: "write a file of the tree to standard output", long: sourceHelp, setup: catCommand},
 		{name: "inspect", args: "[flags] SOURCE PATH", short: "show how a file is made, and why", long: sourceHelp, setup: inspectCommand},
+		{name: "verify", args: "[flags] SOURCE [PATH]", short: "decode views fully and compare them with a naive merge", long: verifyHelp + sourceHelp, setup: verifyCommand},
 		{name: "demo", args: "DIR", short: "make a small warehouse with history and deletes to try icefs on", setup: demoCommand},
 		{name: "version", short: "print the version", setup: versionCommand},
 	}

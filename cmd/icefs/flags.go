@@ -24,6 +24,7 @@ type options struct {
 	csv        merge.CSVOptions // NoHeader is set by check
 	csvHeader  bool
 	statistics merge.Statistics
+	metadata   []string // metadata columns
 	refresh    time.Duration
 	memory     int64
 	cacheDir   string
@@ -45,6 +46,9 @@ func (o *options) add(set *pflag.FlagSet) {
 	o.addCSV(set)
 	set.Var(&textFlag{"exact", "POLICY", o.setStatistics}, "statistics",
 		"min/max in Parquet footers of rewritten row groups: exact (where they can prune), none, all")
+	set.Var(&textFlag{"none", "LIST", func(s string) (err error) { o.metadata, err = merge.ParseMetadataColumns(s); return }},
+		"metadata-columns", "add columns that tell where rows come from: "+strings.Join(merge.AllMetadataColumns(), ", ")+"; alone: all of them")
+	set.Lookup("metadata-columns").NoOptDefVal = "all"
 	set.DurationVar(&o.refresh, "refresh", warehouse.DefaultRefresh, "how old listings and table metadata may get, as a `DURATION`")
 	o.memory = cache.DefaultMaxBytes
 	set.Var(sizeFlag{&o.memory}, "memory", "memory to use")
@@ -106,10 +110,20 @@ func (o *options) check() error {
 
 // csvIdentity spells out the CSV options that change bytes.
 func (o *options) csvIdentity() string {
-	return fmt.Sprintf("null=%q delimiter=%d noheader=%t bom=%t", o.csv.Null, o.csv.Delimiter, o.csv.NoHeader, o.csv.BOM)
+	return fmt.Sprintf("null=%q delimiter=%d noheader=%t bom=%t", o.csv.Null, o.csv.Delimiter, o.csv.NoHeader, o.csv.BOM) + o.columnsIdentity()
 }
 
-func (o *options) parquetIdentity() string { return fmt.Sprintf("statistics=%d", o.statistics) }
+func (o *options) parquetIdentity() string {
+	return fmt.Sprintf("statistics=%d", o.statistics) + o.columnsIdentity()
+}
+
+// columnsIdentity is what all forms have in common; empty by default.
+func (o *options) columnsIdentity() string {
+	if len(o.metadata) == 0 {
+		return ""
+	}
+	return " metadata=" + strings.Join(o.metadata, ",")
+}
 
 // defaultCacheDir is in the user's cache folder, or none if there is no such.
 func defaultCacheDir() string {

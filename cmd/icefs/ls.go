@@ -63,7 +63,7 @@ func list(ctx context.Context, t *tree.Tree, where string, long bool, out consol
 	}
 	dir, ok := n.(tree.Dir)
 	if !ok {
-		return print(ctx, []named{{path.Base(where), n}}, long, out)
+		return printNodes(ctx, []named{{path.Base(where), n}}, long, out)
 	}
 	entries, err := dir.Entries(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func list(ctx context.Context, t *tree.Tree, where string, long bool, out consol
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
-	return print(ctx, nodes, long, out)
+	return printNodes(ctx, nodes, long, out)
 }
 
 // named is a node and its name.
@@ -94,9 +94,9 @@ type named struct {
 	node tree.Node
 }
 
-// print prints nodes, one a line. What fails is told on the error stream, and
+// printNodes prints nodes, one a line. What fails is told on the error stream, and
 // the rest is printed all the same.
-func print(ctx context.Context, nodes []named, long bool, out console) error {
+func printNodes(ctx context.Context, nodes []named, long bool, out console) error {
 	w := tabwriter.NewWriter(out.out, 0, 0, 1, ' ', tabwriter.AlignRight)
 	failed := false
 	for _, n := range nodes {

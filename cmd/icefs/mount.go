@@ -90,11 +90,11 @@ func mount(ctx context.Context, src, where string, opt options, m mountOptions, 
 	}
 	s, err := openInterruptibly(ctx, cancel, signals, src, opt, out)
 	if err != nil {
-		return explainSource(src, err)
+		return err
 	}
 	defer s.close()
 	if err := s.checkRoot(ctx); err != nil {
-		return explainSource(src, err)
+		return err
 	}
 	s.warnAboutAccess(m)
 	mounted, err := fs.Mount(dir, s.fsOptions(m))

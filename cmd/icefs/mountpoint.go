@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,14 +63,15 @@ func dead(dir string) bool {
 	return errors.Is(unix.Statfs(dir, &st), unix.ENOTCONN)
 }
 
-// checkDevice looks for what a mount needs of the system.
+// checkDevice looks for what a mount needs of the system. Also fusermount3 opens
+// the device with the rights of its caller.
 func checkDevice() error {
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
-		return errors.New("there is no /dev/fuse: load the module with 'modprobe fuse', or give the container --device /dev/fuse")
+		return errNoDevice
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("/dev/fuse is not open to you: %w\nA container needs --device /dev/fuse; elsewhere its mode should be 0666", err)
+		return fmt.Errorf("%w: you may not open the FUSE device, whose mode is 0666 as a rule; a container needs --device /dev/fuse", err)
 	case err != nil:
 		return err
 	}
@@ -80,6 +82,8 @@ func checkDevice() error {
 	return err
 }
 
+var errNoDevice = errors.New("there is no /dev/fuse: load the module with 'modprobe fuse', or give the container --device /dev/fuse")
+
 // checkOverlap refuses a mountpoint in, on or around what icefs itself reads and
 // writes: it would wait for itself.
 func checkOverlap(dir, src string, opt options) error {
@@ -88,8 +92,8 @@ func checkOverlap(dir, src string, opt options) error {
 		{"the disk cache", opt.cacheDir},
 		{"the log file", opt.logging.file},
 	}
-	for _, allowed := range opt.allowPaths {
-		own = append(own, struct{ what, path string }{"an --allow-path", allowed})
+	if u, err := url.Parse(src); err == nil && u.Query().Has("warehouse") {
+		own = append(own, struct{ what, path string }{"the catalog's warehouse", strings.TrimPrefix(u.Query().Get("warehouse"), "file://")})
 	}
 	for _, o := range own {
 		if o.path == "" {
@@ -149,7 +153,7 @@ func (s *session) warnAboutAccess(m mountOptions) {
 func explainSource(src string, err error) error {
 	src = redact(src)
 	switch {
-	case errors.Is(err, warehouse.ErrUnsupportedSource), errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, warehouse.ErrUnsupportedSource), errors.Is(err, os.ErrNotExist), errors.Is(err, errNoTable):
 		return fmt.Errorf("cannot open %s: %w\nSOURCE is a warehouse folder, a table's folder, a metadata.json or sqlite:///FILE?catalog=NAME", src, err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("cannot open %s: %w\nRun icefs as a user who may read it", src, err)

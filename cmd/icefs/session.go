@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -82,25 +83,39 @@ func (s *session) open(ctx context.Context, control bool) error {
 		Stats:      &s.warehouse,
 	})
 	if err != nil {
-		return err
+		return explainSource(s.source, err)
 	}
-	s.tree, err = tree.New(ctx, s.treeOptions(control))
-	return err
+	if s.tree, err = tree.New(ctx, s.treeOptions(control)); err != nil {
+		return explainSource(s.source, err)
+	}
+	return nil
 }
 
-// checkRoot lists the root. A single file as SOURCE that is no table metadata is
-// an error; a table's folder is shown with its error.txt.
+// errNoTable: the source is a folder or a file, but not of tables.
+var errNoTable = errors.New("there is no table in it")
+
+// checkRoot lists the root, and refuses a source that shows nothing: a folder
+// without any table, or a file that is no table's metadata. (The folder of a
+// table that cannot be loaded is shown, with its error.txt.)
 func (s *session) checkRoot(ctx context.Context) error {
-	if _, err := s.tree.Root().Entries(ctx); err != nil {
-		return err
+	entries, err := s.tree.Root().Entries(ctx)
+	if err != nil {
+		return explainSource(s.source, err)
 	}
 	info, err := os.Stat(s.source)
-	if err != nil || info.IsDir() {
+	if err != nil {
+		return nil // a URL
+	}
+	if info.IsDir() {
+		if len(entries) == 1 { // .icefs
+			return explainSource(s.source, errNoTable)
+		}
 		return nil
 	}
 	if _, table, err := s.catalog.Root(ctx); err == nil && table != nil {
-		_, err = table.Load(ctx)
-		return err
+		if _, err := table.Load(ctx); err != nil {
+			return explainSource(s.source, err)
+		}
 	}
 	return nil
 }
@@ -131,14 +146,15 @@ func (s *session) openDisk() error {
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
 	engine := merge.NewEngine(merge.Options{
-		Cache:      s.memory,
-		Persist:    s.disk,
-		Deletes:    resolver,
-		Log:        s.log,
-		CSV:        s.opt.csv,
-		Statistics: s.opt.statistics,
-		Stats:      &s.parquet,
-		Counters:   &s.counters,
+		Cache:           s.memory,
+		Persist:         s.disk,
+		Deletes:         resolver,
+		Log:             s.log,
+		CSV:             s.opt.csv,
+		Statistics:      s.opt.statistics,
+		MetadataColumns: s.opt.metadata,
+		Stats:           &s.parquet,
+		Counters:        &s.counters,
 	})
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
@@ -146,7 +162,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Show:           s.opt.show,
 		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
-		Log:            s.log,
+		JSONLOptions:   s.opt.columnsIdentity(),
 	}
 	if control {
 		opt.Control = s.control()

@@ -104,12 +104,12 @@ func redact(src string) string {
 		return "(a URL)"
 	}
 	if u.User != nil {
-		u.User = url.User("…")
+		u.User = url.User("redacted")
 	}
 	q := u.Query()
 	for name := range q {
 		if name != "catalog" && name != "warehouse" {
-			q.Set(name, "…")
+			q.Set(name, "redacted")
 		}
 	}
 	u.RawQuery = q.Encode()

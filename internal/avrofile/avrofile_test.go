@@ -394,3 +394,50 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Metadata columns: positions count from the file's start over skipped rows and
+// blocks, and stand in for ids that the file does not store.
+func TestMetadataColumns(t *testing.T) {
+	const schema = `{"type":"record","name":"r","fields":[
+		{"name":"_row_id","type":["null","long"],"field-id":2147483540}]}`
+	var rows []map[string]any
+	for i := range 10 {
+		row := map[string]any{"_row_id": nil}
+		if i%2 == 1 {
+			row["_row_id"] = int64(500 + i)
+		}
+		rows = append(rows, row)
+	}
+	table := iceberg.NewSchema(0,
+		iceberg.NestedField{ID: pqfile.FileFieldID, Name: "_file", Type: iceberg.PrimitiveTypes.String, Required: true},
+		iceberg.NestedField{ID: pqfile.PosFieldID, Name: "_pos", Type: iceberg.PrimitiveTypes.Int64, Required: true},
+		iceberg.RowID(), iceberg.LastUpdatedSequenceNumber(),
+	)
+	view, err := pqfile.ViewOf(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, origin := range []pqfile.Origin{{Path: "f", FirstRowID: 100, Sequence: 7}, {Path: "f", FirstRowID: -1, Sequence: 7}} {
+		r := reader(t, write(t, schema, nil, rows...), pqfile.Target{Schema: table, Origin: &origin})
+		var got []string
+		for _, step := range []struct{ skip, read int }{{1, 1}, {5, 3}} { // over a block of three
+			if err := r.Skip(t.Context(), int64(step.skip)); err != nil {
+				t.Fatal(err)
+			}
+			vectors, err := r.Read(t.Context(), step.read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range vectors {
+				got = append(got, show(v, view.Leaves[i]))
+			}
+		}
+		want := []string{`"f"`, "1", "501", "7", `"f", "f", "f"`, "7, 8, 9", "507, 108, 509", "7, 7, 7"}
+		if origin.FirstRowID < 0 {
+			want = []string{`"f"`, "1", "501", "d0", `"f", "f", "f"`, "7, 8, 9", "507, d0, 509", "d0, d0, d0"}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: %q, want %q", origin, got, want)
+		}
+	}
+}

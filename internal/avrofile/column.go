@@ -16,19 +16,21 @@ type column struct {
 	from     *pqfile.Node // file's leaf of values or, of a missing column, of levels
 	stored   bool         // the file has the column
 	constant pqfile.Values
-	absent   uint8 // from is nil: the level of every row
-	keep     int   // highest repetition level that counts
+	fill     *pqfile.Fill // nil = NULLs stay
+	absent   uint8        // from is nil: the level of every row
+	keep     int          // highest repetition level that counts
 	table    [256]uint8
 	convert  pqfile.ConversionKind
 	num, den int64 // ConvertScale: v * num / den
 
 	def, rep []uint8
 	values   pqfile.Values
+	filled   []byte
 }
 
 // newColumn returns the builder of a projected column.
 func newColumn(p *pqfile.Column) *column {
-	c := &column{leaf: p.Leaf, from: p.Source, stored: p.Source != nil, constant: p.Constant, convert: p.Convert.Kind, num: 1, den: 1}
+	c := &column{leaf: p.Leaf, from: p.Source, stored: p.Source != nil, constant: p.Constant, convert: p.Convert.Kind, fill: p.Fill, num: 1, den: 1}
 	if c.from == nil {
 		c.from, c.keep = p.Levels, p.RepKeep
 	} else {
@@ -47,7 +49,10 @@ func newColumn(p *pqfile.Column) *column {
 			c.den = to / from
 		}
 	}
-	c.values = pqfile.Values{Type: c.leaf.Type, Width: width(c.leaf), Offsets: []uint32{0}}
+	c.values = pqfile.Values{Type: c.leaf.Type, Width: width(c.leaf)}
+	if c.leaf.Type == pqfile.ByteArray {
+		c.values.Offsets = []uint32{0}
+	}
 	return c
 }
 
@@ -81,7 +86,7 @@ func width(n *pqfile.Node) int {
 func (c *column) reset() {
 	v := &c.values
 	c.def, c.rep = c.def[:0], c.rep[:0]
-	v.N, v.Fixed, v.Bools, v.Data, v.Offsets = 0, v.Fixed[:0], v.Bools[:0], v.Data[:0], v.Offsets[:1]
+	v.N, v.Fixed, v.Bools, v.Data, v.Offsets = 0, v.Fixed[:0], v.Bools[:0], v.Data[:0], v.Offsets[:min(1, len(v.Offsets))]
 }
 
 // level appends an entry at the file's levels.
@@ -216,8 +221,9 @@ func (c *column) putDecimal(d *decoder, b []byte) {
 	}
 }
 
-// vector puts what was gathered for so many rows into v.
-func (c *column) vector(v *pqfile.Vector, rows int) error {
+// vector puts what was gathered for so many rows, the first at a file position,
+// into v.
+func (c *column) vector(v *pqfile.Vector, rows int, first int64) error {
 	*v = pqfile.Vector{Rows: rows}
 	if uint64(len(c.values.Data)) > math.MaxUint32 {
 		return fmt.Errorf("%w: more than 4 GiB in a batch", ErrUnsupported)
@@ -236,6 +242,10 @@ func (c *column) vector(v *pqfile.Vector, rows int) error {
 	}
 	if c.leaf.MaxRep > 0 {
 		v.Rep = c.rep
+		return nil
+	}
+	if c.fill != nil {
+		c.filled = c.fill.Complete(v, first, c.filled[:0])
 		return nil
 	}
 	for _, d := range c.def {

@@ -90,7 +90,16 @@ func (f *File) FootprintBytes() int64 {
 // Project maps the target's view onto f, as for a Parquet file.
 func (f *File) Project(t pqfile.Target) (*pqfile.Projection, error) {
 	file := pqfile.File{Object: f.Object, Schema: f.Schema}
-	return file.Project(t)
+	p, err := file.Project(t)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Columns {
+		if p.Columns[i].Shredding != nil {
+			return nil, f.unsupported("shredded variant")
+		}
+	}
+	return p, nil
 }
 
 // corrupt returns an ErrCorrupt that names the file.

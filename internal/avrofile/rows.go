@@ -24,6 +24,7 @@ type RowReader struct {
 
 	block  int   // next block to load
 	left   int64 // rows left in the loaded block
+	row    int64 // rows passed
 	d      decoder
 	stored []byte
 }
@@ -88,7 +89,7 @@ func (r *RowReader) Read(ctx context.Context, n int) ([]*pqfile.Vector, error) {
 		}
 	}
 	for i, c := range r.columns {
-		if err := c.vector(&r.vectors[i], rows); err != nil {
+		if err := c.vector(&r.vectors[i], rows, r.row-int64(rows)); err != nil {
 			return nil, fmt.Errorf("%s: column %q: %w", r.file.Object.Location(), c.leaf.Name, err)
 		}
 	}
@@ -101,6 +102,7 @@ func (r *RowReader) Skip(ctx context.Context, n int64) error {
 		if r.left == 0 {
 			if r.block < len(r.file.Blocks) && r.file.Blocks[r.block].Rows <= n {
 				n -= r.file.Blocks[r.block].Rows
+				r.row += r.file.Blocks[r.block].Rows
 				r.block++
 				continue
 			}
@@ -130,6 +132,7 @@ func (r *RowReader) Skip(ctx context.Context, n int64) error {
 // passed counts rows off the loaded block and checks that it ends with its last.
 func (r *RowReader) passed(rows int64) error {
 	r.left -= rows
+	r.row += rows
 	if r.left == 0 && r.d.pos != len(r.d.buf) {
 		return r.file.corrupt("block %d goes on after its rows", r.block-1)
 	}

@@ -376,6 +376,44 @@ func TestNoCurrentSnapshot(t *testing.T) {
 	}
 }
 
+// BL-51: a replaced table starts anew and keeps its old snapshots.
+func TestReplacedTable(t *testing.T) {
+	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
+	old := commit(tab, func(tx *fixture.Tx) { tx.Append(numbered(1, 2)...) })
+	tab.Evolve(func(e *fixture.Evolution) { e.Drop("s") })
+	commit(tab, func(tx *fixture.Tx) { tx.Replace(); tx.Append(numbered(3, 3)...) })
+	o := open(t, tab)
+	o.rows("id", "3")
+	o.shows(o.scan(old.ID, nil), "id,s\n1,\n2,\n")
+}
+
+// A file that is removed and added again is a new one: older deletes do not
+// reach it.
+func TestReaddedFile(t *testing.T) {
+	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
+	var f *fixture.File
+	commit(tab, func(tx *fixture.Tx) { f = tx.Append(numbered(1, 3)...) })
+	commit(tab, func(tx *fixture.Tx) { tx.DeletePositions(f, 0); tx.DeleteEqual([]int{1}, fixture.Row{"id": 2}) })
+	open(t, tab).rows("id,s", "3,")
+	commit(tab, func(tx *fixture.Tx) { tx.Remove(f) })
+	open(t, tab).rows("id,s")
+	commit(tab, func(tx *fixture.Tx) { tx.Readd(f) })
+	open(t, tab).rows("id,s", "1,", "2,", "3,")
+	commit(tab, func(tx *fixture.Tx) { tx.RemoveAll() })
+	open(t, tab).rows("id,s")
+}
+
+// What the manifest says of a file's size is not believed.
+func TestWrongSizes(t *testing.T) {
+	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
+	commit(tab, func(tx *fixture.Tx) {
+		tx.AppendFile(fixture.FileOptions{Size: 1}, numbered(1, 1)...)
+		f := tx.AppendFile(fixture.FileOptions{Size: 1 << 40, NoMetrics: true}, numbered(2, 3)...)
+		tx.DeletePositionsFile(fixture.PositionOptions{Unsorted: true, Referenced: true}, fixture.Position{File: f, Pos: 1})
+	})
+	open(t, tab).rows("id,s", "1,", "2,")
+}
+
 // rewrite changes the bytes of metadata files.
 func rewrite(t *testing.T, tab *fixture.Table, pattern string, change func([]byte) []byte) {
 	t.Helper()

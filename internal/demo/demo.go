@@ -54,8 +54,8 @@ Then try, below the mountpoint:
   ls shop/orders/by-time                        a week of snapshots
   head shop/orders/current/data.csv             the orders as they are now
   head shop/orders/tags/monday/data.csv         and as they were on Monday evening
-  wc -l shop/orders/at/2026-01-0*/data.csv      how they grew
-  diff shop/orders/tags/monday/data.csv shop/orders/branches/audit/data.csv
+  wc -l shop/orders/by-time/*/data.csv          how they grew
+  diff shop/orders/by-time/2026-01-06T*/data.csv   what Tuesday's cancellations took
   cat shop/orders/current/files.csv             which files hold the rows
   duckdb -c "FROM 'shop/stock/current/data.parquet' LIMIT 5"
   icefs inspect %[1]s shop/orders/current/data.parquet

@@ -18,6 +18,9 @@ type ColumnReader struct {
 	decoder *PageDecoder
 
 	row, rows int64 // rows passed, and in the row group
+	first     int64 // file position of the row group
+	fill      []byte
+	shredded  *shreddedReader // reads in place of all below
 	pages     pageCursor
 	index     *OffsetIndex // once read; nil if the chunk has none
 	indexRead bool
@@ -36,7 +39,12 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 	if rowGroup < 0 || rowGroup+1 >= len(f.FirstRow) {
 		return nil, fmt.Errorf("internal error: row group %d of %d", rowGroup, len(f.FirstRow)-1)
 	}
-	r := &ColumnReader{col: col, seekAfter: seekBytes, rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
+	r := &ColumnReader{col: col, seekAfter: seekBytes, first: f.FirstRow[rowGroup], rows: f.FirstRow[rowGroup+1] - f.FirstRow[rowGroup]}
+	if col.Shredding != nil {
+		var err error
+		r.shredded, err = newShreddedReader(f, rowGroup, col)
+		return r, err
+	}
 	r.stored = col.Source
 	if r.stored == nil {
 		r.stored = col.Levels
@@ -61,6 +69,9 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 
 // Close returns the reader's buffers.
 func (r *ColumnReader) Close() {
+	if r.shredded != nil {
+		r.shredded.close()
+	}
 	if r.decoder != nil {
 		r.decoder.Release()
 		r.decoder = nil
@@ -81,6 +92,8 @@ func (r *ColumnReader) Read(ctx context.Context, n int) (*Vector, error) {
 	r.vector = Vector{Rows: n}
 	var err error
 	switch {
+	case r.shredded != nil:
+		err = r.shredded.read(ctx, n, &r.vector)
 	case r.chunk == nil:
 		err = r.readConstant(n)
 	case r.stored.Flat():
@@ -90,6 +103,9 @@ func (r *ColumnReader) Read(ctx context.Context, n int) (*Vector, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if r.col.Fill != nil {
+		r.fill = r.col.Fill.Complete(&r.vector, r.first+r.row, r.fill[:0])
 	}
 	r.row += int64(n)
 	return &r.vector, nil

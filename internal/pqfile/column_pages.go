@@ -165,6 +165,9 @@ func (r *ColumnReader) Skip(ctx context.Context, n int64) error {
 		return fmt.Errorf("internal error: skip of %d rows", n)
 	case n > r.rows-r.row:
 		return io.EOF
+	case r.shredded != nil:
+		r.row += n
+		return r.shredded.skip(ctx, n)
 	case r.chunk == nil || r.row+n == r.rows:
 		// The end: what is left of the pages is of no interest.
 		r.row += n

@@ -171,8 +171,15 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// mulAdd is a*b + c, with b > 0, and whether it fits 64 bits.
+// mulAdd is a*b + c, with b > 0 and |c| < 2^62, and whether it fits 64 bits.
+// Where c brings a product back into range, one b goes over to it first.
 func mulAdd(a, b, c int64) (int64, bool) {
+	switch {
+	case a < 0 && c > 0:
+		a, c = a+1, c-b
+	case a > 0 && c < 0:
+		a, c = a-1, c+b
+	}
 	p := a * b
 	if p/b != a {
 		return 0, false

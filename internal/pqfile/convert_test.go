@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+	"time"
 )
 
 func fixed(t Type, width int, b ...byte) Values {
@@ -118,5 +119,28 @@ func TestConvertDictionary(t *testing.T) {
 	}
 	if _, err = c.page(&Values{Type: Int64, Width: 8, N: 1, Dict: &bad, Index: []uint32{1}}); err == nil {
 		t.Error("a used value that does not fit was accepted")
+	}
+}
+
+func TestMulAdd(t *testing.T) {
+	const perSecond = int64(time.Second)
+	for _, c := range []struct {
+		a, b, c, want int64
+		ok            bool
+	}{
+		{-9223372037, perSecond, 145224192, math.MinInt64, true}, // 1677-09-21T00:12:43.145224192
+		{-9223372037, perSecond, 145224191, 0, false},
+		{9223372036, perSecond, 854775807, math.MaxInt64, true},
+		{9223372036, perSecond, 854775808, 0, false},
+		{9223372037, perSecond, -145224193, math.MaxInt64, true},
+		{-9223372036, perSecond, -854775808, math.MinInt64, true},
+		{-1, perSecond, 1, -999999999, true},
+		{1, perSecond, -1, 999999999, true},
+		{0, 7, -3, -3, true},
+		{math.MaxInt64, 2, 0, 0, false},
+	} {
+		if n, ok := mulAdd(c.a, c.b, c.c); ok != c.ok || ok && n != c.want {
+			t.Errorf("%d*%d + %d = %d, %t, want %d, %t", c.a, c.b, c.c, n, ok, c.want, c.ok)
+		}
 	}
 }

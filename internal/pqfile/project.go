@@ -15,6 +15,9 @@ type Target struct {
 	// that the file does not store: an Iceberg value as DataFile.Partition gives
 	// it, or nil for NULL.
 	Constants map[int]any
+	// Origin gives values to the metadata columns of the view (_file, _pos, …);
+	// nil = they are columns like all others.
+	Origin *Origin
 	// View holds the nodes to produce. If nil, ViewOf(Schema).
 	View *Schema
 }
@@ -47,6 +50,12 @@ type Column struct {
 	RepKeep int
 	// Constant is the value of a missing column in the leaf's physical type.
 	Constant Values
+	// Fill gives values to rows that have none stored; nil = they are NULL, or
+	// Constant. Then the view's leaf is a flat INT64 and never NULL.
+	Fill *Fill
+	// Shredding tells of which columns a variant's value is put together; Source
+	// is then the variant's metadata, whose entries are those of the value.
+	Shredding *Shredding
 	// Convert tells how stored values become the view's (ConvertNone: the bytes
 	// are the same).
 	Convert Conversion

@@ -119,6 +119,12 @@ func (p *projector) child(parent *Node, id int) (*Node, error) {
 func (p *projector) structFields(path []step) error {
 	at := path[len(path)-1]
 	for _, v := range at.view.Children {
+		if known, err := p.metadata(v, path); known {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		f, err := p.child(at.file, v.FieldID)
 		if err != nil {
 			return err
@@ -165,16 +171,17 @@ func (p *projector) match(path []step) error {
 }
 
 // variant projects metadata and value by name, as the variant encoding
-// prescribes. Shredded variants (typed_value) need reassembly, which is not
-// supported.
+// prescribes.
 func (p *projector) variant(path []step) error {
 	at := path[len(path)-1]
-	for _, n := range at.file.Children {
-		if n.Name == "typed_value" {
-			return fmt.Errorf("%w: column %s is a shredded variant", ErrUnsupported, at.view.fullName())
-		}
-	}
+	shredded := slices.ContainsFunc(at.file.Children, func(n *Node) bool { return n.Name == "typed_value" })
 	for _, v := range at.view.Children {
+		if shredded && v.Name == "value" {
+			if err := p.shredded(path, p.columns[at.view.Children[0].Leaf].Source); err != nil {
+				return err
+			}
+			continue
+		}
 		i := slices.IndexFunc(at.file.Children, func(n *Node) bool { return n.Name == v.Name })
 		if i < 0 {
 			return fmt.Errorf("%w: column %s: variant without %q", ErrCorrupt, at.view.fullName(), v.Name)

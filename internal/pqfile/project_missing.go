@@ -118,4 +118,3 @@ func noValue(leaf *Node) Values {
 	}
 	return v
 }
-

@@ -194,8 +194,8 @@ func TestProjectErrors(t *testing.T) {
 		{"a struct for a leaf", []SchemaElement{root(1), el("st", Optional, group(1), withID(1)), el("x", Optional, typed(Int32), withID(2))}, Target{Schema: schemaOf(field(1, "s", str, false))}, ErrUnsupported, "cannot read struct as BYTE_ARRAY STRING"},
 		{"another element", []SchemaElement{root(1), el("l", Optional, group(1), converted(ConvertedList), withID(1)), el("list", Repeated, group(1)), el("element", Optional, typed(Int32), withID(3))},
 			Target{Schema: schemaOf(field(1, "l", &iceberg.ListType{ElementID: 2, Element: i32}, false))}, ErrCorrupt, "field id 3, the schema says 2"},
-		{"shredded variant", []SchemaElement{root(1), el("v", Optional, group(3), withID(1)), el("metadata", Required, typed(ByteArray)), el("value", Optional, typed(ByteArray)), el("typed_value", Optional, typed(Int32))},
-			Target{Schema: schemaOf(field(1, "v", iceberg.VariantType{}, false))}, ErrUnsupported, "shredded"},
+		{"variant shredded as INT96", []SchemaElement{root(1), el("v", Optional, group(3), withID(1)), el("metadata", Required, typed(ByteArray)), el("value", Optional, typed(ByteArray)), el("typed_value", Optional, typed(Int96))},
+			Target{Schema: schemaOf(field(1, "v", iceberg.VariantType{}, false))}, ErrUnsupported, "variant stored as INT96"},
 		{"inexact default", []SchemaElement{root(1), a}, Target{Schema: schemaOf(withDefault(field(2, "b", iceberg.PrimitiveTypes.Int64, false), float64(9007199254740993)))}, ErrUnsupported, "not an exact integer"},
 		{"struct without leaves", []SchemaElement{root(2), a, el("st", Optional, group(0), withID(5))}, Target{Schema: schemaOf(field(5, "st", structOf(field(6, "x", i32, false)), false))}, ErrUnsupported, "has no column"},
 	} {

@@ -282,13 +282,6 @@ func (r *thriftReader) skip(f *thriftField) {
 	}
 }
 
-// skipStruct passes over a struct field of which only the presence counts.
-func (r *thriftReader) skipStruct(f *thriftField) {
-	if r.expect(f, thriftStruct) {
-		r.skipValue(thriftStruct, maxSkipDepth)
-	}
-}
-
 func (r *thriftReader) skipBytes(n int) {
 	if n > len(r.b)-r.pos {
 		r.fail(io.ErrUnexpectedEOF)

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,11 +32,15 @@ type anode struct {
 
 // avroRows reads the records of an Avro file.
 func avroRows(ctx context.Context, obj source.Object, mapping iceberg.NameMapping) (iter.Seq2[Record, error], error) {
-	r, err := ocf.NewReader(io.NewSectionReader(readerAt{ctx, obj}, 0, obj.Size()))
+	file, schema, err := orderedMaps(bufio.NewReaderSize(io.NewSectionReader(readerAt{ctx, obj}, 0, obj.Size()), 1<<17))
+	if err != nil {
+		return nil, err
+	}
+	r, err := ocf.NewReader(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	root, err := parseAvro(json.RawMessage(r.Metadata()["avro.schema"]), map[string]*anode{})
+	root, err := parseAvro(schema, map[string]*anode{})
 	if err != nil {
 		return nil, err
 	}
@@ -209,41 +214,28 @@ func (n *anode) value(v any) (any, error) {
 	return avroScalar{v}, nil
 }
 
-// mapValue reads both of Iceberg's forms of a map: Avro's own, and an array of
-// pairs.
+// mapValue reads both of Iceberg's forms of a map: Avro's own, as orderedMaps
+// shows it, and an array of pairs.
 func (n *anode) mapValue(v any, bad error) (any, error) {
-	m := Map{}
-	add := func(key, value any) error {
-		k, err := n.children[0].value(key)
-		if err != nil {
-			return err
-		}
-		inner, err := n.children[1].value(value)
-		m = append(m, Entry{k, inner})
-		return err
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		if len(v) > 1 { // the library does not tell the order
-			return nil, fmt.Errorf("Avro map of %d entries: %w", len(v), ErrUnsupported)
-		}
-		for key, value := range v {
-			if err := add(key, value); err != nil {
-				return nil, err
-			}
-		}
-	case []any:
-		for _, item := range v {
-			pair, ok := item.(map[string]any)
-			if !ok {
-				return nil, bad
-			}
-			if err := add(pair[n.names[0]], pair[n.names[1]]); err != nil {
-				return nil, err
-			}
-		}
-	default:
+	pairs, ok := v.([]any)
+	if !ok {
 		return nil, bad
+	}
+	m := make(Map, len(pairs))
+	for i, item := range pairs {
+		pair, ok := item.(map[string]any)
+		if !ok {
+			return nil, bad
+		}
+		key, err := n.children[0].value(pair[n.names[0]])
+		if err != nil {
+			return nil, err
+		}
+		value, err := n.children[1].value(pair[n.names[1]])
+		if err != nil {
+			return nil, err
+		}
+		m[i] = Entry{key, value}
 	}
 	return m, nil
 }

@@ -46,7 +46,7 @@ func (m *Merge) vector(ctx context.Context, f *snapshot.File) (map[int64]bool, e
 	if _, err := obj.ReadAt(ctx, blob, d.ContentOffset); err != nil {
 		return nil, err
 	}
-	positions, err := vectorPositions(blob)
+	positions, err := vectorPositions(blob, d.Records)
 	if err != nil {
 		return nil, fmt.Errorf("%s: vector at %d: %w: %w", d.Path, d.ContentOffset, ErrCorrupt, err)
 	}

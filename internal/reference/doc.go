@@ -19,6 +19,7 @@
 //	string, uuid                        string, uuid.UUID
 //	binary, fixed, geometry, geography  []byte
 //	struct, list, map                   Record, List, Map
+//	variant                             Variant
 //	NULL                                nil
 package reference
 

@@ -111,7 +111,7 @@ func (m *Merge) open(ctx context.Context, d *snapshot.DataFile, mapping iceberg.
 		if err != nil {
 			return nil, err
 		}
-		if !f.root.hasID() {
+		if mapping == nil && len(f.leaves) > 0 && !f.root.hasID() {
 			return nil, fmt.Errorf("no field ids and no name mapping: %w", ErrUnsupported)
 		}
 		f.decode = hadoopDecoder(ctx, obj)

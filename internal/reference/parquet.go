@@ -219,8 +219,7 @@ func (f *parquetFile) rowGroup(g int) (rows []Record, err error) {
 		cursors[i] = &cursor{column: c}
 	}
 	for range group.NumRows() {
-		row := f.root.assemble(cursors).(Record)
-		rows = append(rows, row)
+		rows = append(rows, f.root.fields(cursors))
 	}
 	for i, c := range cursors {
 		if c.at != len(c.def) {
@@ -253,15 +252,7 @@ func (n *pnode) assemble(cursors []*cursor) any {
 	}
 	switch n.kind {
 	case pstruct:
-		rec := Record{}
-		for i, c := range n.children {
-			key := c.id
-			if key < 0 {
-				key = -1 - i // not to be found by id, but read all the same
-			}
-			rec[key] = c.assemble(cursors)
-		}
-		return rec
+		return n.fields(cursors)
 	case plist, pmap:
 		if def == n.present { // present, but without entries
 			n.skip(cursors)
@@ -276,6 +267,24 @@ func (n *pnode) assemble(cursors []*cursor) any {
 	first.at++
 	first.value++
 	return v
+}
+
+// fields reads one instance of a struct that is present, or of the root.
+func (n *pnode) fields(cursors []*cursor) Record {
+	rec := Record{groupKey: n}
+	for i, c := range n.children {
+		rec[c.key(i)] = c.assemble(cursors)
+	}
+	return rec
+}
+
+// key is where a struct's Record has its i-th field: one without an id is not to
+// be found by id, but read all the same.
+func (n *pnode) key(i int) int {
+	if n.id < 0 {
+		return -1 - i
+	}
+	return n.id
 }
 
 // assembleEntries reads the entries of a list or map that has some.

@@ -150,7 +150,7 @@ func (p *projector) cast(typ iceberg.Type, v any) (any, error) {
 		}
 	case iceberg.VariantType:
 		if rec, ok := v.(Record); ok {
-			return variant(rec)
+			return variantValue(rec)
 		}
 	default:
 		switch v := v.(type) {

@@ -78,11 +78,15 @@ func reform(v any) any {
 // TestRandomTables compares the naive merge of random tables with what was
 // written to them.
 func TestRandomTables(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(10) {
 		tab := random.New(t.TempDir(), seed, random.Options{})
 		l := load(t, tab)
-		for _, s := range tab.Snapshots() {
-			for _, schema := range []*iceberg.Schema{s.Schema, tab.Schema()} {
+		for i, s := range tab.Snapshots() {
+			schemas := []*iceberg.Schema{s.Schema}
+			if i%4 == 3 {
+				schemas = append(schemas, tab.Schema())
+			}
+			for _, schema := range schemas {
 				want := tab.Expected(s, schema)
 				got, err := rows(t.Context(), l, s.ID, schema)
 				if err != nil {

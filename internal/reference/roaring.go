@@ -7,13 +7,17 @@ import (
 	"hash/crc32"
 )
 
-// vectorPositions decodes a deletion vector's blob:
+// errTooMany ends the decoding of a vector with more positions than it should
+// have: a few bytes can stand for billions.
+var errTooMany = errors.New("more positions than the manifest says")
+
+// vectorPositions decodes a deletion vector's blob of at most limit positions:
 //
 //	length, big-endian uint32, of magic and bitmap
 //	magic  D1 D3 39 64
 //	bitmap little-endian uint64 count of (uint32 key, 32-bit bitmap)
 //	CRC-32 of magic and bitmap, big-endian
-func vectorPositions(blob []byte) (map[int64]bool, error) {
+func vectorPositions(blob []byte, limit int64) (map[int64]bool, error) {
 	if len(blob) < 20 || int64(binary.BigEndian.Uint32(blob)) != int64(len(blob)-8) {
 		return nil, errors.New("length does not match")
 	}
@@ -31,7 +35,12 @@ func vectorPositions(blob []byte) (map[int64]bool, error) {
 		if key > 1<<31-1 {
 			return nil, fmt.Errorf("key %d is too large", key)
 		}
-		readBitmap(r, func(v uint32) { positions[int64(key)<<32|int64(v)] = true })
+		readBitmap(r, func(v uint32) {
+			positions[int64(key)<<32|int64(v)] = true
+			if int64(len(positions)) > limit {
+				r.err = errTooMany
+			}
+		})
 	}
 	if r.err == nil && len(r.b) > 0 {
 		r.err = errors.New("bytes left over")
@@ -78,7 +87,7 @@ func readBitmap(r *littleEndian, add func(uint32)) {
 	case cookie&0xFFFF == withRuns:
 		containers = int(cookie>>16) + 1
 		runs = r.take((containers + 7) / 8)
-	default:
+	case r.err == nil:
 		r.err = errors.New("wrong cookie")
 	}
 	if r.err != nil || containers > 1<<16 {
@@ -96,13 +105,13 @@ func readBitmap(r *littleEndian, add func(uint32)) {
 		cardinality := int(binary.LittleEndian.Uint16(header[4*i+2:])) + 1
 		switch {
 		case runs != nil && runs[i/8]>>(i%8)&1 == 1:
-			for n := r.uint16(); n > 0; n-- {
+			for n := r.uint16(); n > 0 && r.err == nil; n-- {
 				start, length := uint32(r.uint16()), uint32(r.uint16())
 				if start+length > 0xFFFF {
 					r.err = errors.New("run past its container")
 					return
 				}
-				for v := start; v <= start+length; v++ {
+				for v := start; v <= start+length && r.err == nil; v++ {
 					add(high | v)
 				}
 			}

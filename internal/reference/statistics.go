@@ -32,15 +32,11 @@ func (f *parquetFile) checkStatistics(g int, rows []Record) error {
 		if err != nil || stats == nil {
 			continue
 		}
-		key := n.id
-		if key < 0 {
-			key = -1 - i
-		}
 		nulls := int64(0)
 		var least, most any
 		nan := false
 		for _, rec := range rows {
-			s, ok := rec[key].(scalar)
+			s, ok := rec[n.key(i)].(scalar)
 			if !ok {
 				nulls++
 				continue

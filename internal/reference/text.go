@@ -50,7 +50,7 @@ func (o TextOptions) csvRow(schema *iceberg.Schema, rec Record) string {
 	for _, f := range schema.Fields() {
 		v := rec[f.ID]
 		cell := o.Null
-		if v != nil {
+		if v != nil && v != any(variantNull) {
 			cell = o.csvField(plainText(f.Type, v))
 		}
 		if cell == "" && schema.NumFields() == 1 {
@@ -77,7 +77,7 @@ func jsonRow(schema *iceberg.Schema, rec Record) string {
 // plainText is a value in a CSV cell.
 func plainText(typ iceberg.Type, v any) string {
 	switch v := v.(type) {
-	case Record, List, Map:
+	case Record, List, Map, Variant:
 		return JSON(typ, v)
 	case string:
 		return v
@@ -111,6 +111,8 @@ func JSON(typ iceberg.Type, v any) string {
 		return stringText(v)
 	case uuid.UUID:
 		return `"` + v.String() + `"`
+	case Variant:
+		return string(v)
 	case []byte:
 		return `"` + hex.EncodeToString(v) + `"`
 	}

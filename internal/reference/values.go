@@ -110,7 +110,16 @@ func constant(typ iceberg.Type, v any) (any, error) {
 		if t, ok := typ.(iceberg.DecimalType); ok && t.Scale() == v.Scale {
 			return v, nil
 		}
-	case bool, float64, string, uuid.UUID, []byte, iceberg.Date, iceberg.Time, iceberg.Timestamp, iceberg.TimestampNano:
+	case iceberg.Date:
+		const day = 24 * 60 * 60
+		switch typ.(type) {
+		case iceberg.TimestampType:
+			return iceberg.Timestamp(int64(v) * day * 1e6), nil
+		case iceberg.TimestampNsType:
+			return iceberg.TimestampNano(int64(v) * day * 1e9), nil
+		}
+		return v, nil
+	case bool, float64, string, uuid.UUID, []byte, iceberg.Time, iceberg.Timestamp, iceberg.TimestampNano:
 		return v, nil
 	}
 	return nil, fmt.Errorf("partition value %v (%T) of type %s: %w", v, v, typ, ErrUnsupported)

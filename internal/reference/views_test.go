@@ -54,13 +54,23 @@ func verify(t *testing.T, e *merge.Engine, l *warehouse.Loaded, snapshot int64, 
 	return report, scan
 }
 
-// TestRandomViews compares all views of random tables with the naive merge, and
-// reads them in every way that files can be read.
-func TestRandomViews(t *testing.T) {
-	for seed := range uint64(12) {
+// FuzzRandomViews compares all views of random tables with the naive merge, and
+// reads them in every way that files can be read. Its input is a seed.
+func FuzzRandomViews(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) { compareRandom(t, merge.Options{}, seed, 1) })
+}
+
+// compareRandom builds the tables of some seeds and compares the views of an
+// engine with options.
+func compareRandom(t *testing.T, opt merge.Options, firstSeed, seeds uint64) {
+	t.Helper()
+	for seed := firstSeed; seed < firstSeed+seeds; seed++ {
 		tab := random.New(t.TempDir(), seed, random.Options{Commits: 8})
 		l := load(t, tab)
-		e := engine(t, merge.Options{})
+		e := engine(t, opt)
 		for i, s := range tab.Snapshots() {
 			schema := s.Schema
 			if i%3 == 2 {
@@ -74,7 +84,7 @@ func TestRandomViews(t *testing.T) {
 				t.Errorf("seed %d, snapshot %d: %d rows, want %d; %d views right; unverified: %v", seed, s.ID, report.Rows, n, report.Views, report.Unverified)
 			}
 			if i == len(tab.Snapshots())-1 && !t.Failed() {
-				fresh := engine(t, merge.Options{})
+				fresh := engine(t, opt)
 				viewtest.Check(t, e.Parquet(scan), func() viewtest.View { return fresh.Parquet(scan) })
 				viewtest.Check(t, e.CSV(scan), func() viewtest.View { return fresh.CSV(scan) })
 				viewtest.Check(t, e.JSONL(scan), func() viewtest.View { return fresh.JSONL(scan) })

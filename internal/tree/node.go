@@ -3,7 +3,6 @@ package tree
 import (
 	"bytes"
 	"context"
-	"io"
 	"time"
 
 	"github.com/icefs/icefs/merge"
@@ -104,4 +103,9 @@ func openView(v merge.View) merge.Handle {
 	return viewHandle{v}
 }
 
-var _ io.Closer = merge.Handle(nil)
+// SnapshotFolder is a Dir that shows a snapshot's rows under one schema.
+type SnapshotFolder interface {
+	Dir
+	// Scan is what the folder's views show.
+	Scan(ctx context.Context) (merge.Scan, error)
+}

@@ -78,12 +78,12 @@ func (p *planned) digest() [32]byte {
 }
 
 // view returns the view of a key, made once.
-func (p *planned) view(key string, make func() merge.View) merge.View {
+func (p *planned) view(key string, build func() merge.View) merge.View {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v, ok := p.views[key]
 	if !ok {
-		v = make()
+		v = build()
 		p.views[key] = v
 	}
 	return v

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
 )
 
@@ -81,7 +82,15 @@ type snapshotDir struct {
 	empty  bool
 }
 
-var _ Dir = (*snapshotDir)(nil)
+var _ SnapshotFolder = (*snapshotDir)(nil)
+
+func (d *snapshotDir) Scan(ctx context.Context) (merge.Scan, error) {
+	p, err := d.plan(ctx)
+	if err != nil {
+		return merge.Scan{}, d.fail(ctx, err)
+	}
+	return p.scan, nil
+}
 
 // Names in a snapshot's folder.
 const (

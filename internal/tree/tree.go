@@ -29,7 +29,6 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"iter"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -104,7 +103,6 @@ type Options struct {
 	ParquetOptions, CSVOptions, JSONLOptions string
 	// Control lists the files of .icefs; none hides the folder.
 	Control []ControlFile
-	Log     *slog.Logger // nil = discard
 }
 
 // How many table versions and snapshot plans a Tree keeps. Losing one costs the
@@ -125,9 +123,6 @@ type Tree struct {
 
 // New returns the tree of opt.Catalog.
 func New(ctx context.Context, opt Options) (*Tree, error) {
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
 	if opt.Show == (Shown{}) {
 		opt.Show = DefaultShown()
 	}
