@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/icefs/icefs/cache"
@@ -95,8 +96,8 @@ func (s *session) open(ctx context.Context, control bool) error {
 // errNoTable: the source is a folder or a file, but not of tables.
 var errNoTable = errors.New("there is no table in it")
 
-// checkRoot lists the root, and refuses a source that shows nothing: a folder
-// without any table, or a file that is no table's metadata. (The folder of a
+// checkRoot lists the root, for a command that is given no path in it, and
+// refuses a source that shows nothing: a folder without any table, or a file that is no table's metadata. (The folder of a
 // table that cannot be loaded is shown, with its error.txt.)
 func (s *session) checkRoot(ctx context.Context) error {
 	entries, err := s.tree.Root().Entries(ctx)
@@ -108,7 +109,7 @@ func (s *session) checkRoot(ctx context.Context) error {
 		return nil // a URL
 	}
 	if info.IsDir() {
-		if len(entries) == 1 { // .icefs
+		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
 			return explainSource(s.source, errNoTable)
 		}
 		return nil

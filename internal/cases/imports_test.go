@@ -137,7 +137,7 @@ var (
 	types    = parquet.Types
 )
 
-// BL-39: one list column in every shape that writers gave lists, and a row of
+// One list column in every shape that writers gave lists, and a row of
 // each deleted.
 func TestLegacyLists(t *testing.T) {
 	tab := imported(t, 2, iceberg.NestedField{ID: 1, Name: "l", Type: &iceberg.ListType{ElementID: 2, Element: iceberg.PrimitiveTypes.Int64}})
@@ -164,7 +164,7 @@ func TestLegacyLists(t *testing.T) {
 	open(t, tab).rows(append([]string{"l"}, append(want, `"[4,5]"`)...)...)
 }
 
-// BL-39: lists of structs, and maps, in old shapes.
+// Lists of structs, and maps, in old shapes.
 func TestLegacyListsOfStructs(t *testing.T) {
 	st := &iceberg.StructType{FieldList: []iceberg.NestedField{
 		{ID: 3, Name: "x", Type: iceberg.PrimitiveTypes.Int64}, {ID: 4, Name: "y", Type: iceberg.PrimitiveTypes.String},
@@ -202,7 +202,7 @@ func TestLegacyListsOfStructs(t *testing.T) {
 	open(t, tab).rows(append([]string{"l,m"}, want...)...)
 }
 
-// BL-39: a file in Hadoop's LZ4 framing next to others; a row of each deleted.
+// A file in Hadoop's LZ4 framing next to others; a row of each deleted.
 func TestCodecsOfOneTable(t *testing.T) {
 	const rows = 3
 	tab := imported(t, 2, iceberg.NestedField{ID: 1, Name: "a", Type: iceberg.PrimitiveTypes.Int64})
@@ -240,7 +240,7 @@ func TestCodecsOfOneTable(t *testing.T) {
 	open(t, tab).rows(append([]string{"a"}, want...)...)
 }
 
-// BL-38: INT96 timestamps are micros in the views, next to INT64 ones, far from
+// INT96 timestamps are micros in the views, next to INT64 ones, far from
 // the years that nanoseconds reach, repeated and NULL; statistics are not theirs.
 func TestInt96(t *testing.T) {
 	tab := imported(t, 2,
@@ -283,7 +283,7 @@ func TestInt96(t *testing.T) {
 	open(t, tab).rows(append([]string{"ts,tz"}, all...)...)
 }
 
-// BL-46, BL-47: decimals, times and numbers in every form that the format
+// Decimals, times and numbers in every form that the format
 // allows, next to each other in one column.
 func TestPhysicalForms(t *testing.T) {
 	p := iceberg.PrimitiveTypes

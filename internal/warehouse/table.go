@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -19,8 +20,9 @@ import (
 
 // Table is a table of a catalog.
 type Table struct {
-	env    *env
-	finder finder
+	env     *env
+	finder  finder
+	columns keyColumns
 
 	gate     gate // guards all below, and finder
 	at       time.Time
@@ -142,6 +144,7 @@ func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
 		env:     t.env,
 		table:   table,
 		byID:    byID,
+		columns: &t.columns,
 		version: o.Version(),
 		store:   source.Mapped(t.env.files, prefixes),
 	}, nil
@@ -223,13 +226,17 @@ func decompress(r *bufio.Reader) (io.Reader, error) {
 	return r, nil
 }
 
-// Loaded is a table at one metadata version. Immutable.
+// Loaded is a table at one metadata version. Immutable, but for what it has
+// found out for its own use.
 type Loaded struct {
 	env     *env
 	table   *snapshot.Table
 	byID    map[int64]int // places in table.Snapshots
 	version string
 	store   source.Store
+
+	columns  *keyColumns // the Table's
+	foreseen atomic.Bool
 }
 
 // Table returns the table's values.
