@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/snapshot"
 )
 
 // maxBound is the longest string bound that a footer gets, in bytes.
@@ -351,11 +352,10 @@ func mayHoldNaN(s *groupSource, leaf *pqfile.Node) bool {
 	if leaf.Type != pqfile.Float && leaf.Type != pqfile.Double {
 		return false
 	}
-	if s.in.file.Metrics == nil {
-		return true
-	}
-	n, ok := s.in.file.Metrics.NaNCounts[leaf.FieldID]
-	return !ok || n != 0
+	// Of which other columns a plan has metrics does not depend on the snapshot
+	// alone, and a view's bytes have to.
+	isKey := func(d *snapshot.DataFile) bool { return slices.Contains(d.EqualityIDs, leaf.FieldID) }
+	return !slices.ContainsFunc(s.in.file.Equality, isKey) || s.in.file.Column(leaf.FieldID).NaNs != 0
 }
 
 // viewBound gives a stored bound in the view's form, nil if it has none.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,18 +130,41 @@ func refresh(d time.Duration) time.Duration {
 	return d
 }
 
+// openDisk opens the disk cache. A folder that nobody has asked for may fail: a
+// service has no home.
 func (s *session) openDisk() error {
 	if s.opt.cacheDir == "" || s.opt.cacheSize == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(s.opt.cacheDir), 0o700); err != nil {
-		return fmt.Errorf("cache folder: %w (choose another with --cache-dir)", err)
+	err := s.checkCacheDir()
+	if err == nil {
+		if err = os.MkdirAll(filepath.Dir(s.opt.cacheDir), 0o700); err == nil {
+			s.disk, err = cache.OpenDisk(s.opt.cacheDir, cache.DiskOptions{MaxBytes: s.opt.cacheSize, Log: s.log})
+		}
 	}
-	d, err := cache.OpenDisk(s.opt.cacheDir, cache.DiskOptions{MaxBytes: s.opt.cacheSize, Log: s.log})
-	if err != nil {
-		return fmt.Errorf("cache folder: %w (choose another with --cache-dir)", err)
+	if err == nil {
+		return nil
 	}
-	s.disk = d
+	s.disk = nil
+	err = fmt.Errorf("cache folder: %w (choose another with --cache-dir)", err)
+	if !s.opt.cacheFlag.Changed {
+		s.log.Warn("there is no disk cache", "err", err)
+		return nil
+	}
+	return err
+}
+
+// checkCacheDir refuses a cache in a folder of tables: nothing is written there.
+func (s *session) checkCacheDir() error {
+	root := cmp.Or(tableFolder(s.source), s.source)
+	source, err := realPath(root)
+	if info, statErr := os.Stat(root); err != nil || statErr != nil || !info.IsDir() {
+		return nil // no folder
+	}
+	dir, err := realPath(s.opt.cacheDir)
+	if err == nil && within(dir, source) {
+		return fmt.Errorf("%s lies in the source %s, where nothing is written", s.opt.cacheDir, root)
+	}
 	return nil
 }
 
