@@ -38,6 +38,11 @@ UNREAD = {
 NOT_INFERRED = ("uuid",)
 
 
+def row_based(t):
+    """whether the row-based reader can read it: it infers a list's element even if told, and refuses a uuid there"""
+    return not (isinstance(t, dict) and "uuid" in atoms(t))
+
+
 def atoms(t):
     """the primitive types in an Iceberg type"""
     if not isinstance(t, dict):
@@ -137,12 +142,18 @@ def extremes(frame, fields, rows):
     return None
 
 
+def row_by_row(reader, s, fields, inferred):
+    schema = {"fields": fields}
+    got = reader.frame(s.path, fields, inferred, vectorized=False).toArrow()
+    return difference(engine_rows(got, schema), expected_rows(s.lines(), schema))
+
+
 def check_snapshot(check, reader, s, fields):
     inferred = fields == s.schema["fields"] and not any(a in NOT_INFERRED for f in fields for a in atoms(f["type"]))
     schema = {"fields": fields}
     want = expected_rows(s.lines(), schema)
-    for name, vectorized in (("vectorized", True), ("row by row", False)):
-        check(f"{s.tag} {name}", lambda: difference(engine_rows(reader.frame(s.path, fields, inferred, vectorized).toArrow(), schema), want))
+    check(s.tag + " vectorized", lambda: difference(engine_rows(reader.frame(s.path, fields, inferred).toArrow(), schema), want))
+    check(s.tag + " row by row", lambda: row_by_row(reader, s, [f for f in fields if row_based(f["type"])], inferred))
     rows = list(want.elements())
     check(s.tag + " filters", lambda: filters(reader.frame(s.path, fields, inferred), fields, rows))
     check(s.tag + " count, min, max", lambda: extremes(reader.frame(s.path, fields, inferred), fields, rows))
@@ -153,12 +164,14 @@ def main():
     for s in snapshots(a):
         unread = {f["name"]: next((UNREAD[x] for x in atoms(f["type"]) if x in UNREAD), None) for f in s.schema["fields"]}
         left_out.update(r for r in unread.values() if r)
+        left_out["Spark's row-based reader refuses a uuid in a list"] += sum(not row_based(f["type"]) for f in s.schema["fields"])
         fields = [f for f in s.schema["fields"] if not unread[f["name"]]]
         if fields:
             check_snapshot(check, reader, s, fields)
             print(f"{s.tag}: {check.passed} passed, {check.failed} failed", file=sys.stderr, flush=True)
     for reason, n in sorted(left_out.items()):
-        print(f"left out: {n} columns of a snapshot: {reason}")
+        if n:
+            print(f"left out: {n} columns of a snapshot: {reason}")
     return check.report()
 
 
