@@ -39,6 +39,8 @@ type pageForm struct {
 	dict      bool
 	dictN     int
 	dictBytes int64
+	// fallback chunks go on with PLAIN pages where their source does.
+	fallback bool
 }
 
 func (f *pageForm) defWidth() int { return bits.Len(uint(f.leaf.MaxDef)) }
@@ -82,9 +84,9 @@ func (f *pageForm) dictionaryLength() int64 {
 	return int64(len(h.Append(nil))) + storedSize(f.codec, f.dictBytes)
 }
 
-// encoding of the data pages.
-func (f *pageForm) encoding() pqfile.Encoding {
-	if f.dict {
+// encoding of the data pages; fallen tells those that a fallback chunk ends with.
+func (f *pageForm) encoding(fallen bool) pqfile.Encoding {
+	if f.dict && !fallen {
 		return pqfile.RLEDictionary
 	}
 	return pqfile.Plain
@@ -108,7 +110,8 @@ type builtPage struct {
 type pageWriter struct {
 	form     pageForm
 	headless bool // the dictionary page is not part of it
-	discard  bool // pages are not kept: only statistics are wanted
+	discard  bool // pages are not made: only statistics are wanted
+	fallen   bool // a fallback chunk has come to its PLAIN pages
 
 	// The page in the making.
 	rows, entries int
@@ -127,10 +130,23 @@ type pageWriter struct {
 
 // reset prepares for another chunk and keeps the memory.
 func (w *pageWriter) reset(form pageForm, headless bool) {
-	w.form, w.headless = form, headless
+	w.form, w.headless, w.fallen = form, headless, false
 	w.clearPage()
 	w.dictN, w.total = 0, 0
 	w.dictionary, w.arena, w.pages = w.dictionary[:0], w.arena[:0], w.pages[:0]
+}
+
+// coded reports whether the page in the making is one of dictionary indexes.
+func (w *pageWriter) coded() bool { return w.form.dict && !w.fallen }
+
+// fall ends the pages of indexes of a fallback chunk.
+func (w *pageWriter) fall() error {
+	if w.fallen {
+		return nil
+	}
+	err := w.endPage()
+	w.fallen = true
+	return err
 }
 
 // addLevels appends levels of n entries; def nil means all present.
@@ -158,10 +174,6 @@ func (w *pageWriter) endPage() error {
 	if w.entries == 0 {
 		return nil
 	}
-	if w.discard {
-		w.clearPage()
-		return nil
-	}
 	f := &w.form
 	body := w.body[:0]
 	if f.leaf.MaxRep > 0 {
@@ -171,7 +183,7 @@ func (w *pageWriter) endPage() error {
 		body = appendLevels(body, w.def, f.defWidth())
 	}
 	switch {
-	case f.dict:
+	case w.coded():
 		body = append(body, byte(f.indexWidth()))
 		body = appendHybrid(body, w.index, f.indexWidth())
 	case f.leaf.Type == pqfile.Boolean:
@@ -191,7 +203,7 @@ func (w *pageWriter) endPage() error {
 			CompressedSize:   int32(len(w.arena) - from),
 			Data: &pqfile.DataPageHeader{
 				NumValues:          int32(w.entries),
-				Encoding:           f.encoding(),
+				Encoding:           f.encoding(w.fallen),
 				DefinitionEncoding: pqfile.RLE,
 				RepetitionEncoding: pqfile.RLE,
 			},
