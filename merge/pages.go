@@ -122,8 +122,8 @@ type pageWriter struct {
 
 	dictionary []byte
 	dictN      int
-	body       []byte
-	arena      []byte
+	arena      []byte // bodies of pages, not yet stored frames
+	head       []byte // a page header, to measure it
 	pages      []builtPage
 	total      int64 // entries of all pages
 }
@@ -175,7 +175,8 @@ func (w *pageWriter) endPage() error {
 		return nil
 	}
 	f := &w.form
-	body := w.body[:0]
+	from := len(w.arena)
+	body := w.arena
 	if f.leaf.MaxRep > 0 {
 		body = appendLevels(body, w.rep, f.repWidth())
 	}
@@ -191,16 +192,16 @@ func (w *pageWriter) endPage() error {
 	default:
 		body = append(body, w.plain...)
 	}
-	if int64(len(body)) > math.MaxInt32-(1<<20) {
-		return fmt.Errorf("%w: column %q: a page of %d bytes", ErrUnsupported, f.leaf.Name, len(body))
+	w.arena = body
+	n := int64(len(body) - from)
+	if n > math.MaxInt32-(1<<20) {
+		return fmt.Errorf("%w: column %q: a page of %d bytes", ErrUnsupported, f.leaf.Name, n)
 	}
-	from := len(w.arena)
-	w.arena = appendStored(w.arena, f.codec, body)
 	w.pages = append(w.pages, builtPage{
 		header: pqfile.PageHeader{
 			Type:             pqfile.DataPage,
-			UncompressedSize: int32(len(body)),
-			CompressedSize:   int32(len(w.arena) - from),
+			UncompressedSize: int32(n),
+			CompressedSize:   int32(storedSize(f.codec, n)),
 			Data: &pqfile.DataPageHeader{
 				NumValues:          int32(w.entries),
 				Encoding:           f.encoding(w.fallen),
@@ -208,10 +209,9 @@ func (w *pageWriter) endPage() error {
 				RepetitionEncoding: pqfile.RLE,
 			},
 		},
-		from: from, to: len(w.arena),
+		from: from, to: len(body),
 	})
 	w.total += int64(w.entries)
-	w.body = body
 	w.clearPage()
 	return nil
 }
@@ -257,7 +257,8 @@ func (w *pageWriter) assemble(size int64) ([]byte, error) {
 	}
 	for i := range w.pages {
 		p := &w.pages[i]
-		used += int64(len(p.header.Append(w.body[:0]))) + int64(p.to-p.from)
+		w.head = p.header.Append(w.head[:0])
+		used += int64(len(w.head)) + int64(p.header.CompressedSize)
 	}
 	slack := int64(0)
 	if size >= 0 {
@@ -279,7 +280,7 @@ func (w *pageWriter) assemble(size int64) ([]byte, error) {
 			p.header.Slack -= minSlack
 		}
 		slack -= int64(p.header.Slack)
-		out = append(p.header.Append(out), w.arena[p.from:p.to]...)
+		out = appendStored(p.header.Append(out), f.codec, w.arena[p.from:p.to])
 	}
 	return out, nil
 }
