@@ -33,6 +33,17 @@ judge: build ## compare every snapshot of the shared tables with recorded rows
 	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --passes 2 --icefs ./icefs --tables $(SHARED)/tables
 engines: build $(VENV)/.ready ## read the tables with pyarrow, DuckDB, Polars, DataFusion and fastparquet
 	$(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata)
+$(VENV)/bench/.ready: bench/requirements.txt
+	$(PYTHON) -m venv $(VENV)/bench
+	$(VENV)/bench/bin/pip install --quiet --requirement $<
+	touch $@
+bench/data/lineitem.ids:
+	rm -rf bench/data/lineitem
+	mkdir -p bench/data
+	go run ./bench/lineitem -percent 1,6.1,7,10,25 bench/data/lineitem > $@.part
+	mv $@.part $@
+bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time DuckDB, pyarrow and Polars over icefs against the raw files and iceberg_scan
+	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids
 fuzz:     ## every fuzz target for a minute
 	./.ci/fuzz 60s
 clean:    ## remove what was built
