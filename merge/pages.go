@@ -115,7 +115,8 @@ type pageWriter struct {
 
 	// The page in the making.
 	rows, entries int
-	rep, def      []uint8
+	rep           []uint8
+	def           []uint8 // empty as long as all entries have a value
 	plain         []byte
 	bools         []uint8
 	index         []uint32
@@ -158,10 +159,19 @@ func (w *pageWriter) addLevels(rep, def []uint8, n int) {
 	if w.form.leaf.MaxDef == 0 {
 		return
 	}
+	if def == nil && len(w.def) == 0 {
+		return // all present so far
+	}
+	w.addPresent(w.entries - n - len(w.def))
 	if def != nil {
 		w.def = append(w.def, def...)
-		return
+	} else {
+		w.addPresent(n)
 	}
+}
+
+// addPresent appends definition levels of n entries that have a value.
+func (w *pageWriter) addPresent(n int) {
 	from := len(w.def)
 	w.def = slices.Grow(w.def, n)[:from+n]
 	for i := from; i < len(w.def); i++ {
@@ -180,8 +190,14 @@ func (w *pageWriter) endPage() error {
 	if f.leaf.MaxRep > 0 {
 		body = appendLevels(body, w.rep, f.repWidth())
 	}
-	if f.leaf.MaxDef > 0 {
+	switch {
+	case f.leaf.MaxDef > 0 && len(w.def) > 0:
 		body = appendLevels(body, w.def, f.defWidth())
+	case f.leaf.MaxDef > 0: // one run, as appendHybrid writes it
+		body = append(body, 0, 0, 0, 0)
+		at := len(body)
+		body = append(binary.AppendUvarint(body, uint64(w.entries)<<1), uint8(f.leaf.MaxDef))
+		binary.LittleEndian.PutUint32(body[at-4:], uint32(len(body)-at))
 	}
 	switch {
 	case w.coded():
