@@ -40,6 +40,17 @@ $(VENV)-spark/.ready: internal/engines/spark-requirements.txt
 	touch $@
 spark: build $(VENV)-spark/.ready ## read the tables with Apache Spark (needs Java 17; ONLY=GLOBS for some)
 	$(VENV)-spark/bin/python internal/engines/spark.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata) --only '$(or $(ONLY),*)'
+$(VENV)/bench/.ready: bench/requirements.txt
+	$(PYTHON) -m venv $(VENV)/bench
+	$(VENV)/bench/bin/pip install --quiet --requirement $<
+	touch $@
+bench/data/lineitem.ids:
+	rm -rf bench/data/lineitem
+	mkdir -p bench/data
+	go run ./bench/lineitem -percent 1,6.1,7,10,25 bench/data/lineitem > $@.part
+	mv $@.part $@
+bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time DuckDB, pyarrow and Polars over icefs against the raw files and iceberg_scan
+	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids
 fuzz:     ## every fuzz target for a minute
 	./.ci/fuzz 60s
 clean:    ## remove what was built

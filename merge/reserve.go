@@ -98,6 +98,9 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 		}
 	}
 	if plain == unknown {
+		if n, ok, err := r.fallBack(ctx, live); ok || err != nil {
+			return n, err
+		}
 		return r.toMeasure(), nil
 	}
 	sparse := plain > sparseBytes && live*sparseRatio < rows
@@ -186,6 +189,7 @@ func (r *rewrite) fix(ctx context.Context) error {
 	r.values = live
 	f := &r.form
 	switch {
+	case f.fallback: // reserved when it was chosen
 	case f.dict:
 		r.length = f.dictionaryChunk(live)
 		if r.headless {
