@@ -84,8 +84,9 @@ func checkChunkEntry(t testing.TB, m *pqfile.ColumnMetaData) {
 	}
 }
 
-// checkPages checks that pages tile the chunk, dictionary first, and that its
-// numbers add up.
+// checkPages checks that pages tile the chunk, dictionary first and
+// dictionary-coded pages before others, each with its byte for the width of its
+// indexes, and that its numbers add up.
 func checkPages(t testing.TB, f *pqfile.File, group int, leaf *pqfile.Node) {
 	t.Helper()
 	chunk, err := f.Chunk(group, leaf)
@@ -93,7 +94,9 @@ func checkPages(t testing.TB, f *pqfile.File, group int, leaf *pqfile.Node) {
 		t.Fatal(err)
 	}
 	values, end := int64(0), chunk.Start
-	first := true
+	first, plain := true, false
+	dec := chunk.NewDecoder()
+	defer dec.Release()
 	for scan := chunk.Scan(chunk.Start, chunk.Start+chunk.Length); ; first = false {
 		p, err := scan.Next(context.Background())
 		if errors.Is(err, io.EOF) {
@@ -117,6 +120,17 @@ func checkPages(t testing.TB, f *pqfile.File, group int, leaf *pqfile.Node) {
 			values += int64(p.Header.Data.NumValues)
 		case pqfile.DataPageV2:
 			values += int64(p.Header.DataV2.NumValues)
+		}
+		if p.Header.Type != pqfile.DictionaryPage {
+			data, err := dec.Uncompress(p)
+			if err != nil {
+				t.Fatalf("%v: %v", leaf.Path, err)
+			}
+			coded := data.Encoding == pqfile.RLEDictionary || data.Encoding == pqfile.PlainDictionary
+			if coded && (plain || len(data.Values) == 0) {
+				t.Errorf("%v: dictionary-coded page of %d bytes, after a plain one: %v", leaf.Path, len(data.Values), plain)
+			}
+			plain = plain || !coded
 		}
 		if p.HeaderLen > maxSlack+headerBound+512 {
 			t.Errorf("%v: page header of %d bytes", leaf.Path, p.HeaderLen)

@@ -13,7 +13,7 @@ import (
 	"github.com/icefs/icefs/internal/fixture"
 )
 
-// BL-05: constants of identity partitions, of every type, for files that do not
+// Constants of identity partitions, of every type, for files that do not
 // store the column; NULL is one too. A rename changes nothing.
 func TestPartitionConstants(t *testing.T) {
 	p := iceberg.PrimitiveTypes
@@ -67,7 +67,7 @@ func TestPartitionConstants(t *testing.T) {
 	}
 }
 
-// BL-05: a constant of a column that was promoted since.
+// A constant of a column that was promoted since.
 func TestPromotedPartitionConstants(t *testing.T) {
 	p := iceberg.PrimitiveTypes
 	for _, c := range []struct {
@@ -96,7 +96,7 @@ func TestPromotedPartitionConstants(t *testing.T) {
 	}
 }
 
-// BL-16: names of nested columns are mapped at their own level; a name in other
+// Names of nested columns are mapped at their own level; a name in other
 // letters is another name; columns that the table lacks are left out, those that
 // the file lacks are NULL.
 func TestNestedNameMapping(t *testing.T) {
@@ -153,7 +153,7 @@ func TestDeadFileWithoutColumn(t *testing.T) {
 	open(t, tab).rows("id,s,n,st", `3,b,1,"{""x"":5}"`)
 }
 
-// BL-48: bytes, identifiers and nested values have a form in text that loses
+// Bytes, identifiers and nested values have a form in text that loses
 // nothing, and one odd value does not end the file.
 func TestOddValues(t *testing.T) {
 	p := iceberg.PrimitiveTypes
@@ -188,7 +188,7 @@ func TestOddValues(t *testing.T) {
 	open(t, tab).rows(append([]string{"b,u,x,l,st,m"}, slices.Delete(want, 1, 2)...)...)
 }
 
-// BL-48: text that is no UTF-8 is the same bytes in Parquet and CSV, and JSON
+// Text that is no UTF-8 is the same bytes in Parquet and CSV, and JSON
 // all the same.
 func TestInvalidText(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
@@ -209,7 +209,7 @@ func TestInvalidText(t *testing.T) {
 	}
 }
 
-// BL-55: names that differ in their letters alone or hold a dot stay as they
+// Names that differ in their letters alone or hold a dot stay as they
 // are; numbers are the shortest text that reads back the same; no byte order
 // mark.
 func TestNamesAndNumbers(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/icefs/icefs/internal/fixture"
 )
 
-// BL-21: several vectors in one Puffin file are told apart by their offsets.
+// Several vectors in one Puffin file are told apart by their offsets.
 func TestVectorsOfOneFile(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText(), FormatVersion: 3})
 	var a, b *fixture.File
@@ -22,7 +22,7 @@ func TestVectorsOfOneFile(t *testing.T) {
 	open(t, tab).rows("id,s", "2,", "3,", "4,", "5,", "11,", "14,", "15,")
 }
 
-// BL-22: a damaged or misbound vector is an error, never undeleted rows.
+// A damaged or misbound vector is an error, never undeleted rows.
 func TestDamagedVectors(t *testing.T) {
 	for name, c := range map[string]struct {
 		opt   fixture.VectorOptions
@@ -45,7 +45,7 @@ func TestDamagedVectors(t *testing.T) {
 	}
 }
 
-// BL-22: two vectors for one file cannot be told apart.
+// Two vectors for one file cannot be told apart.
 func TestTwoVectors(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText(), FormatVersion: 3})
 	var a *fixture.File
@@ -55,7 +55,7 @@ func TestTwoVectors(t *testing.T) {
 	open(t, tab).refuses("vectors", 0)
 }
 
-// BL-22: a manifest that names another file's vector of the same length is only
+// A manifest that names another file's vector of the same length is only
 // seen by comparing it with the Puffin footer.
 func TestSwappedVectors(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText(), FormatVersion: 3})
@@ -74,7 +74,7 @@ func TestSwappedVectors(t *testing.T) {
 	}
 }
 
-// BL-23: a vector replaces its file's position deletes; other files keep theirs.
+// A vector replaces its file's position deletes; other files keep theirs.
 func TestVectorBesidePositionDeletes(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
 	var a, b *fixture.File
@@ -87,7 +87,7 @@ func TestVectorBesidePositionDeletes(t *testing.T) {
 	open(t, tab).rows("id,s", "1,", "4,", "5,", "12,", "13,", "14,", "15,")
 }
 
-// BL-25: of one commit, position deletes apply to its rows, equality deletes do
+// Of one commit, position deletes apply to its rows, equality deletes do
 // not.
 func TestDeletesOfOneCommit(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
@@ -99,7 +99,7 @@ func TestDeletesOfOneCommit(t *testing.T) {
 	open(t, tab).rows("id,s", "1,", "3,", "4,")
 }
 
-// BL-26: equality deletes reach the partition of their own spec, or everything
+// Equality deletes reach the partition of their own spec, or everything
 // if that has no fields.
 func TestScopeOfEqualityDeletes(t *testing.T) {
 	identity := iceberg.PartitionField{SourceIDs: []int{2}, Name: "s", Transform: iceberg.IdentityTransform{}}
@@ -133,7 +133,7 @@ func TestScopeOfEqualityDeletes(t *testing.T) {
 	open(t, tab).rows("id,s", "2,a", "2,b", "2,", "3,new")
 }
 
-// BL-27: several sets of keys, with NULLs.
+// Several sets of keys, with NULLs.
 func TestKeySets(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
 	commit(tab, func(tx *fixture.Tx) {
@@ -164,7 +164,7 @@ func TestKeySets(t *testing.T) {
 	open(t, tab).rows("id,s", "1,a", ",b", "2,c", `3,""`, "4,d")
 }
 
-// BL-27: 49,995 keys in three files leave five rows of 50,000.
+// 49,995 keys in three files leave five rows of 50,000.
 func TestManyKeys(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
 	commit(tab, func(tx *fixture.Tx) { tx.Append(numbered(1, 50_000)...) })
@@ -189,7 +189,7 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-// BL-28: only the columns of equality_ids count.
+// Only the columns of equality_ids count.
 func TestDeleteFileShapes(t *testing.T) {
 	schema := iceberg.NewSchema(0,
 		iceberg.NestedField{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64},
@@ -251,7 +251,7 @@ func TestDeleteFileShapes(t *testing.T) {
 	})
 }
 
-// BL-29: positions are those in the file, over row groups.
+// Positions are those in the file, over row groups.
 func TestPositionsOverRowGroups(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText(), Parquet: fixture.ParquetOptions{RowGroup: 100}})
 	var f *fixture.File
@@ -274,7 +274,7 @@ func TestPositionsOverRowGroups(t *testing.T) {
 	open(t, tab).rows("id,s")
 }
 
-// BL-29: delete files over two data files each.
+// Delete files over two data files each.
 func TestPositionsOverFiles(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
 	var a, b *fixture.File
@@ -289,7 +289,7 @@ func TestPositionsOverFiles(t *testing.T) {
 	open(t, tab).rows("id,s", "1,", "5,", "7,", "11,", "13,", "17,", "19,")
 }
 
-// BL-31: bounds of file_path that do not tell a whole path never keep a delete
+// Bounds of file_path that do not tell a whole path never keep a delete
 // file from being read.
 func TestPathBounds(t *testing.T) {
 	for _, bounds := range []fixture.Bounds{fixture.BoundsFull, fixture.BoundsTruncated, fixture.BoundsInverted, fixture.BoundsNone} {
@@ -305,7 +305,7 @@ func TestPathBounds(t *testing.T) {
 	}
 }
 
-// BL-52: the same position twice, in one file and in two; positions past the
+// The same position twice, in one file and in two; positions past the
 // end; deletes of files that are gone; summaries that lie.
 func TestHarmlessPositions(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
@@ -329,7 +329,7 @@ func TestHarmlessPositions(t *testing.T) {
 	}
 }
 
-// BL-52: positions that are NULL or negative are an error.
+// Positions that are NULL or negative are an error.
 func TestImpossiblePositions(t *testing.T) {
 	for name, entry := range map[string]fixture.Position{"NULL": {Null: true}, "negative": {Pos: -1}} {
 		t.Run(name, func(t *testing.T) {
@@ -343,7 +343,7 @@ func TestImpossiblePositions(t *testing.T) {
 	}
 }
 
-// BL-53: in keys NaN is NaN, whatever its bits, and -0.0 is not 0.0.
+// In keys NaN is NaN, whatever its bits, and -0.0 is not 0.0.
 func TestFloatKeys(t *testing.T) {
 	schema := iceberg.NewSchema(0,
 		iceberg.NestedField{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64},
@@ -370,7 +370,7 @@ func TestFloatKeys(t *testing.T) {
 	}
 }
 
-// BL-53: partitions of NaN, -0.0 and 0.0 are three.
+// Partitions of NaN, -0.0 and 0.0 are three.
 func TestFloatPartitions(t *testing.T) {
 	schema := iceberg.NewSchema(0,
 		iceberg.NestedField{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64},

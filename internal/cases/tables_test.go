@@ -16,7 +16,7 @@ import (
 	"github.com/icefs/icefs/snapshot"
 )
 
-// BL-01: readers answer MIN, MAX and COUNT from footers: after a delete their
+// Readers answer MIN, MAX and COUNT from footers: after a delete their
 // statistics are exact or gone.
 func TestStatisticsAfterDelete(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
@@ -58,7 +58,7 @@ func TestStatisticsAfterDelete(t *testing.T) {
 	open(t, tab).rows("id,s", "1,x", "2,x", "3,x", "4,x", "6,x", "7,x", "8,x", "9,x")
 }
 
-// BL-05: identity-partition columns that files do not store have the partition's
+// Identity-partition columns that files do not store have the partition's
 // value; a stored column wins.
 func TestPartitionColumnsNotStored(t *testing.T) {
 	schema := iceberg.NewSchema(0,
@@ -85,7 +85,7 @@ func TestPartitionColumnsNotStored(t *testing.T) {
 	open(t, tab).rows("id,area", "2,East", "4,", "5,South")
 }
 
-// BL-07: a table that was moved shows the same rows, with all kinds of deletes;
+// A table that was moved shows the same rows, with all kinds of deletes;
 // or, without one of its delete files, none.
 func TestMovedTables(t *testing.T) {
 	build := func(t *testing.T, version int, location string) *fixture.Table {
@@ -125,7 +125,7 @@ func TestMovedTables(t *testing.T) {
 	}
 }
 
-// BL-16: files without field ids are read by the name mapping, and not at all
+// Files without field ids are read by the name mapping, and not at all
 // without one.
 func TestFilesWithoutFieldIDs(t *testing.T) {
 	schema := iceberg.NewSchema(0,
@@ -174,7 +174,7 @@ func TestFilesWithoutFieldIDs(t *testing.T) {
 	})
 }
 
-// BL-30: row groups without rows are read, and never shown.
+// Row groups without rows are read, and never shown.
 func TestEmptyRowGroups(t *testing.T) {
 	for _, form := range []fixture.ParquetOptions{{EmptyGroup: true, PageIndex: true}, {EmptyGroup: true, RowGroup: 2, PageV2: true}} {
 		tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText(), Parquet: form})
@@ -210,7 +210,7 @@ func readEmpty(o *opened, s merge.Scan) (int, error) {
 	return r.NumRowGroups(), r.Close()
 }
 
-// BL-32: columns are the same by id, never by name.
+// Columns are the same by id, never by name.
 func TestRenamedAndReplacedColumns(t *testing.T) {
 	nested := iceberg.NewSchema(0,
 		iceberg.NestedField{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64},
@@ -261,7 +261,7 @@ func TestRenamedAndReplacedColumns(t *testing.T) {
 	})
 }
 
-// BL-34: metadata of old and foreign writers.
+// Metadata of old and foreign writers.
 func TestForeignMetadata(t *testing.T) {
 	build := func(t *testing.T, opt fixture.Options) *fixture.Table {
 		opt.Schema = idAndText()
@@ -322,7 +322,7 @@ func TestForeignMetadata(t *testing.T) {
 	})
 }
 
-// BL-34: snapshots that do not say which schema they were written with, or what
+// Snapshots that do not say which schema they were written with, or what
 // they did.
 func TestSnapshotsWithoutSchemaID(t *testing.T) {
 	for name, edit := range map[string]func(map[string]any){
@@ -349,7 +349,7 @@ func TestSnapshotsWithoutSchemaID(t *testing.T) {
 	}
 }
 
-// BL-51: tables without a current snapshot.
+// Tables without a current snapshot.
 func TestNoCurrentSnapshot(t *testing.T) {
 	for name, edit := range map[string]func(map[string]any){
 		"-1":     func(m map[string]any) { m["current-snapshot-id"] = -1 },
@@ -376,7 +376,7 @@ func TestNoCurrentSnapshot(t *testing.T) {
 	}
 }
 
-// BL-51: a replaced table starts anew and keeps its old snapshots.
+// A replaced table starts anew and keeps its old snapshots.
 func TestReplacedTable(t *testing.T) {
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
 	old := commit(tab, func(tx *fixture.Tx) { tx.Append(numbered(1, 2)...) })
