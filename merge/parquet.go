@@ -268,11 +268,8 @@ func (c *chunk) planRaw(ctx context.Context) error {
 	c.codec = m.Codec
 	c.size, c.uncompressed, c.values = c.stored.Length, m.TotalUncompressedSize, m.NumValues
 	c.encodings = servedEncodings(m.Encodings)
-	if d := m.DictionaryPageOffset; d != nil && *d == c.stored.Start && m.DataPageOffset > *d && m.DataPageOffset < c.stored.Start+c.stored.Length {
-		c.dictionary = m.DataPageOffset - *d
-		return nil
-	}
-	if !usesDictionary(m.Encodings) && m.DictionaryPageOffset == nil && m.DataPageOffset == c.stored.Start {
+	if n, known := c.stored.DictionaryLength(); known {
+		c.dictionary = n
 		return nil
 	}
 	// The offsets are those of a writer that got them wrong: look.
@@ -306,15 +303,6 @@ func (e *Engine) raw(object source.Object, from, n int64) *rawSegment {
 		s.served = &e.opt.Counters.RawBytes
 	}
 	return s
-}
-
-func usesDictionary(encodings []pqfile.Encoding) bool {
-	for _, e := range encodings {
-		if e == pqfile.PlainDictionary || e == pqfile.RLEDictionary {
-			return true
-		}
-	}
-	return false
 }
 
 // servedEncodings lists a raw chunk's encodings for a footer without encoding

@@ -55,6 +55,7 @@ func (s *session) metrics() []metric {
 		{"pages_copied_total", "Pages of rewritten chunks kept as stored.", s.counters.PagesCopied.Load(), true},
 		{"footers_read_total", "Parquet footers parsed.", s.parquet.Footers.Load(), true},
 		{"data_pages_decoded_total", "Parquet data pages decompressed or decoded.", s.parquet.DataPages.Load(), true},
+		{"chunks_decoded_total", "Parquet column chunks of which any data page was decoded.", s.parquet.Chunks.Load(), true},
 		{"metadata_read_total", "Table metadata files parsed.", s.warehouse.MetadataRead.Load(), true},
 		{"manifest_lists_read_total", "Manifest lists parsed.", s.warehouse.ListsRead.Load(), true},
 		{"manifests_read_total", "Manifests parsed.", s.warehouse.ManifestsRead.Load(), true},

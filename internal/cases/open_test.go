@@ -50,15 +50,25 @@ func openDir(t *testing.T, dir string) *opened {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return (&opened{T: t, Loaded: loaded}).with(merge.Options{})
+}
+
+// with is the table opened with an engine of its own.
+func (o *opened) with(opt merge.Options) *opened {
+	o.Helper()
 	memory, err := cache.New(cache.Options{})
 	if err != nil {
-		t.Fatal(err)
+		o.Fatal(err)
 	}
-	t.Cleanup(memory.Close)
-	stats := &pqfile.Stats{}
-	resolver := deletes.NewResolver(deletes.Options{Cache: memory, Stats: stats})
-	return &opened{t, loaded, merge.NewEngine(merge.Options{Cache: memory, Deletes: resolver, Stats: stats})}
+	o.Cleanup(memory.Close)
+	opt.Cache, opt.Stats = memory, &pqfile.Stats{}
+	opt.Deletes = deletes.NewResolver(deletes.Options{Cache: memory, Stats: opt.Stats})
+	return &opened{o.T, o.Loaded, merge.NewEngine(opt)}
 }
+
+// apart is the table opened with an engine that joins no row groups, so that
+// small ones are spliced and rewritten as large ones are.
+func (o *opened) apart() *opened { return o.with(merge.Options{NoCoalesce: true}) }
 
 // scan plans a snapshot (0 = main's) under a schema (nil = the snapshot's).
 func (o *opened) scan(id int64, schema *iceberg.Schema) merge.Scan {
@@ -103,6 +113,12 @@ func (o *opened) views(s merge.Scan) (reference.Views, []viewtest.View) {
 // rows, and every view reads the same in all ways.
 func (o *opened) shows(s merge.Scan, text string) {
 	o.Helper()
+	o.showsRows(s, text, int64(strings.Count(text, "\n")-1))
+}
+
+// showsRows is shows for a text of so many rows, which may have line breaks.
+func (o *opened) showsRows(s merge.Scan, text string, rows int64) {
+	o.Helper()
 	views, all := o.views(s)
 	for _, v := range all {
 		viewtest.Check(o.T, v)
@@ -114,7 +130,7 @@ func (o *opened) shows(s merge.Scan, text string) {
 	for _, p := range report.Problems {
 		o.Errorf("%s: %v", p.Name, p.Err)
 	}
-	if report.Views != len(all) || int64(strings.Count(text, "\n")-1) != report.Rows {
+	if report.Views != len(all) || rows != report.Rows {
 		o.Errorf("%d of %d views hold the rows of the naive merge, which are %d", report.Views, len(all), report.Rows)
 	}
 }

@@ -64,6 +64,17 @@ func (c *Chunk) wrap(err error) error {
 	return c.File.wrap(fmt.Errorf("row group %d, column %q: %w", c.RowGroup, c.Node.Path, err))
 }
 
+// DictionaryLength is the length of the chunk's dictionary page, header included,
+// by the footer's offsets; false if they may be off and Dictionary has to look.
+func (c *Chunk) DictionaryLength() (int64, bool) {
+	m := c.Meta
+	if d := m.DictionaryPageOffset; d != nil && *d == c.Start && m.DataPageOffset > *d && m.DataPageOffset < c.Start+c.Length {
+		return m.DataPageOffset - *d, !c.File.writer.shortDictionaries()
+	}
+	coded := slices.Contains(m.Encodings, PlainDictionary) || slices.Contains(m.Encodings, RLEDictionary)
+	return 0, !coded && m.DictionaryPageOffset == nil && m.DataPageOffset == c.Start
+}
+
 // DictionaryInfo is what a dictionary page's header tells.
 type DictionaryInfo struct {
 	Present          bool

@@ -302,3 +302,22 @@ func TestCarriedPrefix(t *testing.T) {
 		}
 	}
 }
+
+// What the footer's offsets tell of a dictionary's length is not taken from
+// DuckDB before 1.0, which left its header out.
+func TestDictionaryLength(t *testing.T) {
+	file := load(t, fixtures+"snappy-v1.parquet").data
+	for createdBy, want := range map[string]bool{
+		"DuckDB": false, "DuckDB version v0.10.2 (build x)": false, "DuckDB version v1.1.3 (build x)": true, "parquet-mr version 1.12.0": true,
+	} {
+		f := open(t, withFooter(t, file, func(m *FileMetaData) { m.CreatedBy = &createdBy }))
+		c := firstChunk(t, f)
+		d, err := c.Dictionary(t.Context())
+		if err != nil || !d.Present {
+			t.Fatalf("dictionary: %+v, %v", d, err)
+		}
+		if n, known := c.DictionaryLength(); known != want || n != int64(d.HeaderLen+d.CompressedSize) {
+			t.Errorf("%s: %d, %v; want %d, %v", createdBy, n, known, d.HeaderLen+d.CompressedSize, want)
+		}
+	}
+}

@@ -19,7 +19,7 @@ func parseWriter(createdBy string) writer {
 	if !found {
 		return w
 	}
-	parts := strings.SplitN(rest, ".", 3)
+	parts := strings.SplitN(strings.TrimPrefix(rest, "v"), ".", 3)
 	for i, part := range parts {
 		end := strings.IndexFunc(part, func(c rune) bool { return c < '0' || c > '9' })
 		if end < 0 {
@@ -62,6 +62,12 @@ func (w writer) carriesPrefix() bool {
 // were compressed (ARROW-17100).
 func (w writer) lyingV2() bool {
 	return (w.app == "parquet-cpp" || w.app == "parquet-cpp-arrow") && (!w.known || w.before(3, 0, 0))
+}
+
+// shortDictionaries: DuckDB before 1.0 left the header of the dictionary page out
+// of data_page_offset. It did not name its version then.
+func (w writer) shortDictionaries() bool {
+	return w.app == "DuckDB" && (!w.known || w.before(1, 0, 0))
 }
 
 // trusts reports whether a chunk can be decoded by the format's rules alone.
