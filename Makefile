@@ -1,4 +1,4 @@
-.PHONY: help build demo test race lint judge engines bench fuzz clean
+.PHONY: help build demo test race lint judge engines spark bench fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -27,13 +27,31 @@ $(VENV)/.ready: internal/engines/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --requirement $<
 	touch $@
-judge: build ## compare every snapshot of the shared tables with recorded rows
+judge: build ## compare every snapshot of the tables in ../shared with recorded rows
+	@test -d $(SHARED)/judge || { echo "make judge needs the judge and its tables in $(SHARED) (SHARED=DIR for another place)"; exit 1; }
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
 	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --passes 2 --icefs ./icefs --tables $(SHARED)/tables
 engines: build $(VENV)/.ready ## read the tables with pyarrow, DuckDB, Polars, DataFusion and fastparquet
 	$(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata)
+$(VENV)-spark/.ready: internal/engines/spark-requirements.txt
+	$(PYTHON) -m venv $(VENV)-spark
+	$(VENV)-spark/bin/pip install --quiet --requirement $<
+	touch $@
+spark: build $(VENV)-spark/.ready ## read the tables with Apache Spark (needs Java 17; ONLY=GLOBS for some)
+	$(VENV)-spark/bin/python internal/engines/spark.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata) --only '$(or $(ONLY),*)'
+$(VENV)/bench/.ready: bench/requirements.txt
+	$(PYTHON) -m venv $(VENV)/bench
+	$(VENV)/bench/bin/pip install --quiet --requirement $<
+	touch $@
+bench/data/lineitem.ids:
+	rm -rf bench/data/lineitem
+	mkdir -p bench/data
+	go run ./bench/lineitem -percent 1,6.1,7,10,25 bench/data/lineitem > $@.part
+	mv $@.part $@
+bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time DuckDB, pyarrow and Polars over icefs against the raw files and iceberg_scan
+	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids
 fuzz:     ## every fuzz target for a minute
 	./.ci/fuzz 60s
 clean:    ## remove what was built
-	rm -rf icefs $(VENV)
+	rm -rf icefs $(VENV) $(VENV)-spark

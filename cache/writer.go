@@ -50,11 +50,14 @@ func (d *Disk) Create(key string) *Writer {
 }
 
 func (w *Writer) openTemp() error {
-	if err := mkdir(w.root, tempDir); err != nil {
-		return err
-	}
 	w.temp = path.Join(tempDir, rand.Text())
 	f, err := w.root.OpenFile(w.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := mkdir(w.root, tempDir); err != nil {
+			return err
+		}
+		f, err = w.root.OpenFile(w.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	}
 	if err != nil {
 		return err
 	}
@@ -139,10 +142,14 @@ func (w *Writer) publish() error {
 	w.file = nil
 	w.disk.makeRoom(charged(storedSize(w.n)))
 	name := fileOf(w.hash)
-	if err := mkdir(w.root, path.Dir(name)); err != nil {
-		return err
+	err := w.root.Rename(w.temp, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := mkdir(w.root, path.Dir(name)); err != nil {
+			return err
+		}
+		err = w.root.Rename(w.temp, name)
 	}
-	if err := w.root.Rename(w.temp, name); err != nil {
+	if err != nil {
 		return fmt.Errorf("publishing an entry: %w", err)
 	}
 	return nil

@@ -94,7 +94,7 @@ func Mount(dir string, opt Options) (*FS, error) {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
 	f.server = server
-	f.raiseReadAhead()
+	f.setReadAhead()
 	return f, nil
 }
 

@@ -33,8 +33,12 @@ func (a *adder) add(v *pqfile.Vector, live []deletes.Range, first int64) error {
 		return err
 	}
 	w := a.w
+	if w.discard {
+		a.gatherAll(v, live, first)
+		return nil
+	}
 	step := w.form.rows
-	if w.form.leaf.Type == pqfile.ByteArray && !w.form.dict {
+	if w.form.leaf.Type == pqfile.ByteArray && !w.coded() {
 		step = stepRows
 	}
 	c := cursor{v: v, maxDef: uint8(w.form.leaf.MaxDef), starts: a.starts}
@@ -57,6 +61,15 @@ func (a *adder) add(v *pqfile.Vector, live []deletes.Range, first int64) error {
 		}
 	}
 	return nil
+}
+
+// gatherAll passes the live ranges of v on to the statistics, and nowhere else.
+func (a *adder) gatherAll(v *pqfile.Vector, live []deletes.Range, first int64) {
+	c := cursor{v: v, maxDef: uint8(a.w.form.leaf.MaxDef), starts: a.starts}
+	for _, r := range live {
+		entry, endEntry, value, endValue := c.run(int(r.Start-first), int(r.End-first))
+		a.gather(v, endEntry-entry, value, endValue)
+	}
 }
 
 // maxEntries ends a page of a repeated column after so many entries.
@@ -103,7 +116,7 @@ func (a *adder) prepare(v *pqfile.Vector) error {
 	} else {
 		a.starts = nil
 	}
-	if !w.form.dict || v.Values.N == 0 {
+	if !w.form.dict || w.discard || v.Values.N == 0 {
 		return nil
 	}
 	d := v.Values.Dict
@@ -113,6 +126,10 @@ func (a *adder) prepare(v *pqfile.Vector) error {
 			return nil
 		}
 		a.constant = true
+	} else if d == nil && w.form.fallback {
+		return w.fall()
+	} else if d != nil && w.fallen {
+		return fmt.Errorf("%w: dictionary-coded page after plain ones", ErrCorrupt)
 	} else if d == nil {
 		return fmt.Errorf("%w: plain values in a chunk of dictionary pages", ErrCorrupt)
 	} else if d == a.dict {
@@ -141,7 +158,7 @@ func (a *adder) levels(v *pqfile.Vector, s, e int) {
 func (a *adder) values(v *pqfile.Vector, s, e int) {
 	w, vals := a.w, &v.Values
 	switch {
-	case v.Repeat && w.form.dict:
+	case v.Repeat && w.coded():
 		for ; s < e; s++ {
 			w.index = append(w.index, a.base)
 		}
@@ -149,9 +166,9 @@ func (a *adder) values(v *pqfile.Vector, s, e int) {
 		for ; s < e; s++ {
 			a.plain(vals, 0, 1)
 		}
-	case w.form.dict && a.base == 0:
+	case w.coded() && a.base == 0:
 		w.index = append(w.index, vals.Index[s:e]...)
-	case w.form.dict:
+	case w.coded():
 		for _, i := range vals.Index[s:e] {
 			w.index = append(w.index, i+a.base)
 		}

@@ -42,10 +42,13 @@ func (c *collector) endSource() {
 	if c.dict == nil {
 		return
 	}
-	for i, used := range c.used {
-		if used {
-			c.addValues(c.dict, i, i+1)
+	for i := 0; i < len(c.used); {
+		from := i
+		for i < len(c.used) && c.used[i] {
+			i++
 		}
+		c.addValues(c.dict, from, i) // nothing if the first is not used
+		i++
 	}
 	c.dict = nil
 }

@@ -18,6 +18,18 @@ func (e *Engine) CSV(s Scan) View {
 	return e.text(s, func(view *pqfile.Schema) (*textForm, error) { return newCSVForm(view, opt) })
 }
 
+// mayBeScalar reports whether a text of NULL could also be that of a number, a
+// boolean, a time or bytes.
+func mayBeScalar(null string) bool {
+	switch null {
+	case "", "NULL", "null", "NA", "N/A", `\N`, "-":
+		return false
+	case "true", "false", "NaN", "Infinity", "-Infinity":
+		return true
+	}
+	return strings.Trim(null, "0123456789abcdefTZ+-.: ") == ""
+}
+
 // newCSVForm returns the CSV format of a view schema.
 func newCSVForm(view *pqfile.Schema, opt CSVOptions) (*textForm, error) {
 	if opt.Delimiter == 0 {
@@ -31,7 +43,8 @@ func newCSVForm(view *pqfile.Schema, opt CSVOptions) (*textForm, error) {
 	}
 	names := columnNames(view)
 	c := &csvForm{delim: opt.Delimiter, null: []byte(opt.Null)}
-	c.quoteAll = bytes.IndexByte([]byte("0123456789abcdefghijklmnopqrstuvwxyzINTZ+-.: "), opt.Delimiter) >= 0
+	scalar := []byte("0123456789abcdefghijklmnopqrstuvwxyzINTZ+-.: ")
+	c.quoteAll = bytes.IndexByte(scalar, opt.Delimiter) >= 0 || mayBeScalar(opt.Null)
 	if len(names) == 1 && opt.Null == "" {
 		c.null = []byte(`""`)
 	}

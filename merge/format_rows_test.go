@@ -87,6 +87,7 @@ func TestCSVOptions(t *testing.T) {
 	}{
 		{CSVOptions{}, "\"a,b\",\"q\"\"\"\nx,1\n\"\",\nNULL,-3\n,4\n"},
 		{CSVOptions{Null: "NULL"}, "\"a,b\",\"q\"\"\"\nx,1\n\"\",NULL\n\"NULL\",-3\nNULL,4\n"},
+		{CSVOptions{Null: "-3", NoHeader: true}, "x,1\n\"\",-3\nNULL,\"-3\"\n-3,4\n"},
 		{CSVOptions{Delimiter: ';', NoHeader: true}, "x;1\n\"\";\nNULL;-3\n;4\n"},
 		{CSVOptions{Delimiter: ';'}, "a,b;\"q\"\"\"\nx;1\n\"\";\nNULL;-3\n;4\n"},
 		{CSVOptions{Delimiter: '-', BOM: true, NoHeader: true}, "\uFEFFx-1\n\"\"-\nNULL-\"-3\"\n-4\n"},

@@ -39,6 +39,8 @@ type pageForm struct {
 	dict      bool
 	dictN     int
 	dictBytes int64
+	// fallback chunks go on with PLAIN pages where their source does.
+	fallback bool
 }
 
 func (f *pageForm) defWidth() int { return bits.Len(uint(f.leaf.MaxDef)) }
@@ -82,9 +84,9 @@ func (f *pageForm) dictionaryLength() int64 {
 	return int64(len(h.Append(nil))) + storedSize(f.codec, f.dictBytes)
 }
 
-// encoding of the data pages.
-func (f *pageForm) encoding() pqfile.Encoding {
-	if f.dict {
+// encoding of the data pages; fallen tells those that a fallback chunk ends with.
+func (f *pageForm) encoding(fallen bool) pqfile.Encoding {
+	if f.dict && !fallen {
 		return pqfile.RLEDictionary
 	}
 	return pqfile.Plain
@@ -108,29 +110,44 @@ type builtPage struct {
 type pageWriter struct {
 	form     pageForm
 	headless bool // the dictionary page is not part of it
-	discard  bool // pages are not kept: only statistics are wanted
+	discard  bool // pages are not made: only statistics are wanted
+	fallen   bool // a fallback chunk has come to its PLAIN pages
 
 	// The page in the making.
 	rows, entries int
-	rep, def      []uint8
+	rep           []uint8
+	def           []uint8 // empty as long as all entries have a value
 	plain         []byte
 	bools         []uint8
 	index         []uint32
 
 	dictionary []byte
 	dictN      int
-	body       []byte
-	arena      []byte
+	arena      []byte // bodies of pages, not yet stored frames
+	head       []byte // a page header, to measure it
 	pages      []builtPage
 	total      int64 // entries of all pages
 }
 
 // reset prepares for another chunk and keeps the memory.
 func (w *pageWriter) reset(form pageForm, headless bool) {
-	w.form, w.headless = form, headless
+	w.form, w.headless, w.fallen = form, headless, false
 	w.clearPage()
 	w.dictN, w.total = 0, 0
 	w.dictionary, w.arena, w.pages = w.dictionary[:0], w.arena[:0], w.pages[:0]
+}
+
+// coded reports whether the page in the making is one of dictionary indexes.
+func (w *pageWriter) coded() bool { return w.form.dict && !w.fallen }
+
+// fall ends the pages of indexes of a fallback chunk.
+func (w *pageWriter) fall() error {
+	if w.fallen {
+		return nil
+	}
+	err := w.endPage()
+	w.fallen = true
+	return err
 }
 
 // addLevels appends levels of n entries; def nil means all present.
@@ -142,10 +159,19 @@ func (w *pageWriter) addLevels(rep, def []uint8, n int) {
 	if w.form.leaf.MaxDef == 0 {
 		return
 	}
+	if def == nil && len(w.def) == 0 {
+		return // all present so far
+	}
+	w.addPresent(w.entries - n - len(w.def))
 	if def != nil {
 		w.def = append(w.def, def...)
-		return
+	} else {
+		w.addPresent(n)
 	}
+}
+
+// addPresent appends definition levels of n entries that have a value.
+func (w *pageWriter) addPresent(n int) {
 	from := len(w.def)
 	w.def = slices.Grow(w.def, n)[:from+n]
 	for i := from; i < len(w.def); i++ {
@@ -158,20 +184,23 @@ func (w *pageWriter) endPage() error {
 	if w.entries == 0 {
 		return nil
 	}
-	if w.discard {
-		w.clearPage()
-		return nil
-	}
 	f := &w.form
-	body := w.body[:0]
+	from := len(w.arena)
+	body := w.arena
 	if f.leaf.MaxRep > 0 {
 		body = appendLevels(body, w.rep, f.repWidth())
 	}
-	if f.leaf.MaxDef > 0 {
+	switch {
+	case f.leaf.MaxDef > 0 && len(w.def) > 0:
 		body = appendLevels(body, w.def, f.defWidth())
+	case f.leaf.MaxDef > 0: // one run, as appendHybrid writes it
+		body = append(body, 0, 0, 0, 0)
+		at := len(body)
+		body = append(binary.AppendUvarint(body, uint64(w.entries)<<1), uint8(f.leaf.MaxDef))
+		binary.LittleEndian.PutUint32(body[at-4:], uint32(len(body)-at))
 	}
 	switch {
-	case f.dict:
+	case w.coded():
 		body = append(body, byte(f.indexWidth()))
 		body = appendHybrid(body, w.index, f.indexWidth())
 	case f.leaf.Type == pqfile.Boolean:
@@ -179,27 +208,26 @@ func (w *pageWriter) endPage() error {
 	default:
 		body = append(body, w.plain...)
 	}
-	if int64(len(body)) > math.MaxInt32-(1<<20) {
-		return fmt.Errorf("%w: column %q: a page of %d bytes", ErrUnsupported, f.leaf.Name, len(body))
+	w.arena = body
+	n := int64(len(body) - from)
+	if n > math.MaxInt32-(1<<20) {
+		return fmt.Errorf("%w: column %q: a page of %d bytes", ErrUnsupported, f.leaf.Name, n)
 	}
-	from := len(w.arena)
-	w.arena = appendStored(w.arena, f.codec, body)
 	w.pages = append(w.pages, builtPage{
 		header: pqfile.PageHeader{
 			Type:             pqfile.DataPage,
-			UncompressedSize: int32(len(body)),
-			CompressedSize:   int32(len(w.arena) - from),
+			UncompressedSize: int32(n),
+			CompressedSize:   int32(storedSize(f.codec, n)),
 			Data: &pqfile.DataPageHeader{
 				NumValues:          int32(w.entries),
-				Encoding:           f.encoding(),
+				Encoding:           f.encoding(w.fallen),
 				DefinitionEncoding: pqfile.RLE,
 				RepetitionEncoding: pqfile.RLE,
 			},
 		},
-		from: from, to: len(w.arena),
+		from: from, to: len(body),
 	})
 	w.total += int64(w.entries)
-	w.body = body
 	w.clearPage()
 	return nil
 }
@@ -245,7 +273,8 @@ func (w *pageWriter) assemble(size int64) ([]byte, error) {
 	}
 	for i := range w.pages {
 		p := &w.pages[i]
-		used += int64(len(p.header.Append(w.body[:0]))) + int64(p.to-p.from)
+		w.head = p.header.Append(w.head[:0])
+		used += int64(len(w.head)) + int64(p.header.CompressedSize)
 	}
 	slack := int64(0)
 	if size >= 0 {
@@ -267,7 +296,7 @@ func (w *pageWriter) assemble(size int64) ([]byte, error) {
 			p.header.Slack -= minSlack
 		}
 		slack -= int64(p.header.Slack)
-		out = append(p.header.Append(out), w.arena[p.from:p.to]...)
+		out = appendStored(p.header.Append(out), f.codec, w.arena[p.from:p.to])
 	}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -195,6 +196,34 @@ func TestRewrittenForms(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSizeStatisticsOfDeltaByteArrays rewrites a file of Arrow C++, whose size
+// statistics count 7,590 bytes of strings in each row group, which have more.
+func TestSizeStatisticsOfDeltaByteArrays(t *testing.T) {
+	stored, err := os.ReadFile("../testdata/size-statistics/delta-byte-array.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := iceberg.PrimitiveTypes
+	tab := fixture.New(t.TempDir(), fixture.Options{FormatVersion: 3, Schema: iceberg.NewSchema(0,
+		iceberg.NestedField{ID: 1, Name: "id", Type: p.Int64, Required: true},
+		iceberg.NestedField{ID: 2, Name: "s", Type: p.String},
+	)})
+	path := filepath.Join(tab.Dir(), "data", "a.parquet")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, stored, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	tx := tab.Begin()
+	file := tx.Adopt(path, 400, nil)
+	tx.Commit()
+	tx = tab.Begin()
+	tx.DeleteVector(file, 3, 399)
+	tx.Commit()
+	scan, want := currentScan(t, tab), without(arrowRowsInOrder(t, stored), []int64{3, 399})
+	for _, how := range []string{"coalesced", "kept apart", "in runs"} {
+		checkForm(t, how, scan, how, want)
 	}
 }
 

@@ -98,6 +98,9 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 		}
 	}
 	if plain == unknown {
+		if n, ok, err := r.fallBack(ctx, live); ok || err != nil {
+			return n, err
+		}
 		return r.toMeasure(), nil
 	}
 	sparse := plain > sparseBytes && live*sparseRatio < rows
@@ -186,6 +189,7 @@ func (r *rewrite) fix(ctx context.Context) error {
 	r.values = live
 	f := &r.form
 	switch {
+	case f.fallback: // reserved when it was chosen
 	case f.dict:
 		r.length = f.dictionaryChunk(live)
 		if r.headless {
@@ -315,12 +319,20 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 		b.plain = s.live * w
 	case from > 0: // fixed length to byte array
 		b.plain = s.live * (4 + from)
-	case c.Meta.SizeStatistics != nil && c.Meta.SizeStatistics.UnencodedByteArrayBytes != nil:
+	case statesBytes(c.Meta):
 		b.plain = max(*c.Meta.SizeStatistics.UnencodedByteArrayBytes, 0) + 4*s.live
 	case plainOnly:
 		b.plain = max(c.Meta.TotalUncompressedSize, 0)
 	}
 	return b, nil
+}
+
+// statesBytes reports whether size statistics tell how many bytes the values
+// have. Arrow C++ counts too few of DELTA_BYTE_ARRAY values: prefixes are left
+// out.
+func statesBytes(m *pqfile.ColumnMetaData) bool {
+	return m.SizeStatistics != nil && m.SizeStatistics.UnencodedByteArrayBytes != nil &&
+		!slices.Contains(m.Encodings, pqfile.DeltaByteArray)
 }
 
 // constantBound gives the bounds of a column that the file lacks.

@@ -29,7 +29,7 @@ type rewrite struct {
 	values   int64 // entries, NULLs included
 	identity string
 	// statistics asks for exact statistics to be found as the chunk is made;
-	// discard for nothing else, where the chunk itself is served as stored.
+	// discard for nothing else: the chunk's pages are not made.
 	statistics, discard bool
 	// together makes the run with others, of which it is number index; nil if it
 	// is made on its own.
@@ -57,6 +57,9 @@ func (r *rewrite) how() string {
 	}
 	if r.form.dict {
 		form = fmt.Sprintf("dictionary of %d", r.form.dictN)
+	}
+	if r.form.fallback {
+		form += ", then plain"
 	}
 	return found + ", " + form
 }
@@ -95,13 +98,13 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		key += "|statistics"
 	}
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
-		size := r.length
-		if r.measured {
-			size = -1
-		}
-		m, err := r.make(ctx, size)
-		if err != nil {
-			return nil, 0, err
+		m := r.load()
+		if m == nil {
+			var err error
+			if m, err = r.make(ctx, r.reserved()); err != nil {
+				return nil, 0, err
+			}
+			r.keep(m)
 		}
 		return m, int64(len(m.data)), nil
 	})
@@ -109,6 +112,31 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		return nil, err
 	}
 	return v.(*made), nil
+}
+
+// keptBytes is the length from which on a rewritten chunk is kept on disk:
+// shorter ones are made as fast as they are found there.
+const keptBytes = 4 << 10
+
+// load returns the chunk as an earlier mount, or another one, has kept it; nil
+// if it is not there.
+func (r *rewrite) load() *made {
+	if r.discard || r.length < keptBytes || r.engine.opt.Persist == nil {
+		return nil
+	}
+	data, ok := r.engine.opt.Persist.Get("pages|" + r.key())
+	if !ok || int64(len(data)) != r.length {
+		return nil
+	}
+	r.engine.count(func(c *Counters) { c.ChunksLoaded.Add(1) })
+	return &made{data: data, values: r.values}
+}
+
+// keep stores the chunk on disk, so that it is made once a machine.
+func (r *rewrite) keep(m *made) {
+	if !r.discard && len(m.data) >= keptBytes && r.engine.opt.Persist != nil {
+		r.engine.opt.Persist.Put("pages|"+r.key(), m.data)
+	}
 }
 
 // bytes returns the chunk for a read, which the handle then owns.
@@ -227,8 +255,8 @@ func (r *rewrite) key() string {
 	h := sha256.New()
 	f := &r.form
 	l := &f.leaf.Logical
-	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|%d|%v|%d|%d|%v|%d|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
-		l.Kind, l.Scale, l.Precision, l.UTC, l.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved())
+	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|%d|%v|%d|%d|%v|%d|%v|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
+		l.Kind, l.Scale, l.Precision, l.UTC, l.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved(), f.fallback)
 	for _, s := range r.sources {
 		fmt.Fprintf(h, "%s|%d|%d|%d|", s.in.columnKey(f.leaf.Leaf), s.rowGroup, s.first, s.rows)
 	}
@@ -318,6 +346,9 @@ func (r *rewrite) addChunk(ctx context.Context, w *pageWriter, collect *collecto
 		return err
 	}
 	defer reader.Close()
+	if r.form.fallback {
+		reader.KeepEncodings()
+	}
 	a := adder{w: w, collect: collect}
 	window := r.window(s)
 	var live []deletes.Range
@@ -333,16 +364,24 @@ func (r *rewrite) addChunk(ctx context.Context, w *pageWriter, collect *collecto
 				return err
 			}
 		}
-		v, err := reader.Read(ctx, int(end-start))
-		if err != nil {
-			return err
-		}
-		if int64(v.Rows) != end-start {
-			return fmt.Errorf("%w: %d rows where there should be %d", ErrCorrupt, v.Rows, end-start)
-		}
-		at = end
-		if err := a.add(v, live, start); err != nil {
-			return err
+		for at = start; at < end; {
+			v, err := reader.Read(ctx, int(end-at))
+			if err != nil {
+				return err
+			}
+			next := at + int64(v.Rows)
+			if next != end {
+				if !r.form.fallback || next <= at || next > end {
+					return fmt.Errorf("%w: %d rows where there should be %d", ErrCorrupt, v.Rows, end-at)
+				}
+				live = s.in.deleted.LiveRanges(live[:0], at, next)
+			} else if at > start {
+				live = s.in.deleted.LiveRanges(live[:0], at, end)
+			}
+			if err := a.add(v, live, at); err != nil {
+				return err
+			}
+			at = next
 		}
 	}
 	if collect != nil {

@@ -301,7 +301,10 @@ func writeShreddedLists(t *testing.T, path string, repeats int) {
 	var b bytes.Buffer
 	w := file.NewParquetWriter(&b, root, file.WithWriterProps(parquet.NewWriterProperties(
 		parquet.WithCreatedBy(fixture.DefaultCreatedBy), parquet.WithDataPageSize(512), parquet.WithBatchSize(64))))
-	group := w.AppendRowGroup()
+	group, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
 	texts := func(rep, def []int16, values ...string) {
 		c, err := group.NextColumn()
 		if err != nil {

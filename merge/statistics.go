@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/snapshot"
 )
 
 // maxBound is the longest string bound that a footer gets, in bytes.
@@ -86,16 +86,13 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 	s.columns[j] = col
 }
 
-// wantStatistics has a chunk's statistics found: as it is made, or by decoding it
-// for nothing else.
+// wantStatistics prepares a chunk that is served as stored for being decoded for
+// its statistics.
 func (e *Engine) wantStatistics(g *group, j int, leaf *pqfile.Node) {
 	c := &g.chunks[j]
 	if c.kind != rewrittenChunk {
 		form := pageForm{leaf: leaf, rows: pageRows, bytes: pageBytes}
-		c.runs = []*rewrite{{engine: e, sources: g.sources, form: form, discard: true}}
-	}
-	for _, run := range c.runs {
-		run.statistics = true
+		c.runs = []*rewrite{{engine: e, sources: g.sources, form: form, discard: true, statistics: true}}
 	}
 }
 
@@ -351,11 +348,10 @@ func mayHoldNaN(s *groupSource, leaf *pqfile.Node) bool {
 	if leaf.Type != pqfile.Float && leaf.Type != pqfile.Double {
 		return false
 	}
-	if s.in.file.Metrics == nil {
-		return true
-	}
-	n, ok := s.in.file.Metrics.NaNCounts[leaf.FieldID]
-	return !ok || n != 0
+	// Of which other columns a plan has metrics does not depend on the snapshot
+	// alone, and a view's bytes have to.
+	isKey := func(d *snapshot.DataFile) bool { return slices.Contains(d.EqualityIDs, leaf.FieldID) }
+	return !slices.ContainsFunc(s.in.file.Equality, isKey) || s.in.file.Column(leaf.FieldID).NaNs != 0
 }
 
 // viewBound gives a stored bound in the view's form, nil if it has none.
@@ -465,7 +461,8 @@ func exactOf(ctx context.Context, runs []*rewrite) (*pqfile.Statistics, error) {
 	return all, nil
 }
 
-// exact returns the statistics of a rewritten run, nil if it can have none: kept from before, or from making the chunk.
+// exact returns the statistics of a rewritten run, nil if it can have none: kept
+// from before, or found now.
 func (r *rewrite) exact(ctx context.Context) (*pqfile.Statistics, error) {
 	key := "statistics|" + r.key()
 	if p := r.engine.opt.Persist; p != nil {
@@ -475,12 +472,19 @@ func (r *rewrite) exact(ctx context.Context) (*pqfile.Statistics, error) {
 			}
 		}
 	}
-	m, err := r.get(ctx)
+	m := &made{}
+	var err error
+	if r.measured || r.discard {
+		m, err = r.get(ctx)
+	}
+	if err == nil && m.statistics == nil {
+		// Nobody may ever ask for the chunk: its values are looked at, no more.
+		look := *r
+		look.discard, look.statistics, look.together = true, true, nil
+		m, err = look.get(ctx)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if m.statistics == nil {
-		return nil, fmt.Errorf("%w: column %q: chunk made without statistics", ErrCorrupt, r.form.leaf.Name)
 	}
 	st := m.statistics.result()
 	if p := r.engine.opt.Persist; p != nil {

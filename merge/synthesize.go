@@ -54,7 +54,7 @@ func (c *chunk) synthesize(g *group, leaf *pqfile.Node) error {
 		CompressedSize:   int32(storedSize(f.codec, int64(len(body)))),
 		Data: &pqfile.DataPageHeader{
 			NumValues:          int32(g.rows),
-			Encoding:           f.encoding(),
+			Encoding:           f.encoding(false),
 			DefinitionEncoding: pqfile.RLE,
 			RepetitionEncoding: pqfile.RLE,
 		},

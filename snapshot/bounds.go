@@ -55,23 +55,19 @@ func (c column) dataStats(f *DataFile) columnStats {
 // stats reads the metrics of f. Whatever is absent, negative, partial, inverted,
 // malformed or not of the current type proves nothing.
 func (c column) stats(f *DataFile) (s columnStats) {
-	m := f.Metrics
-	if !c.known || m == nil {
+	if !c.known {
 		return s
 	}
-	values, ok := m.ValueCounts[c.id]
-	nulls, ok2 := m.NullCounts[c.id]
-	if ok && ok2 && nulls >= 0 && nulls <= values && values == f.Records {
-		s.noNull = nulls == 0
-		s.allNull = nulls == values && values > 0
+	m := f.Column(c.id)
+	if m.Nulls >= 0 && m.Nulls <= m.Values && m.Values == f.Records {
+		s.noNull = m.Nulls == 0
+		s.allNull = m.Nulls == m.Values && m.Values > 0
 	}
-	if isFloat(c.typ) {
-		if nans, ok := m.NaNCounts[c.id]; !ok || nans != 0 {
-			return s
-		}
+	if isFloat(c.typ) && m.NaNs != 0 {
+		return s
 	}
-	lower, ok := orderedBound(c.typ, m.Lower[c.id])
-	upper, ok2 := orderedBound(c.typ, m.Upper[c.id])
+	lower, ok := orderedBound(c.typ, m.Lower)
+	upper, ok2 := orderedBound(c.typ, m.Upper)
 	if ok && ok2 && lower <= upper {
 		s.bounded, s.lower, s.upper = true, lower, upper
 	}

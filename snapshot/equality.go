@@ -5,32 +5,31 @@ import (
 	"sort"
 )
 
-// indexThreshold is the number of equality deletes from which searching an
-// interval index is cheaper than comparing bounds one by one.
-const indexThreshold = 32
-
 // equalityGroup is the equality deletes of one partition (or all global ones)
-// with one set of key columns, ordered by (sequence, path).
+// with one set of key columns, ordered by (sequence, path). It finds those that
+// may match a data file through an index of each key column, and takes for each
+// data file the one that leaves the fewest. Not safe for concurrent use.
 type equalityGroup struct {
 	ids     []int // sorted
 	columns []column
 	deletes []*DataFile
-	stats   [][]columnStats // of each delete, by column
+	stats   []columnStats // of each delete, by column
 
-	search    int // column that index is over, -1 if none
-	index     intervals
-	unbounded []int // deletes not in index
-	nullable  []int // deletes in index that may hold NULL in the column
-	indexed   int   // deletes covered so far
+	indexes []columnIndex // of each column; made when first searched
+	data    []columnStats // of the data file at hand
+	found   []int         // places in deletes, for the data file at hand
+	lists   map[uint64][]*DataFile
 }
 
 // addToGroup adds d to the group of its key columns.
 func addToGroup(groups []*equalityGroup, d *DataFile, cols columns) []*equalityGroup {
-	ids := slices.Clone(d.EqualityIDs)
-	slices.Sort(ids)
+	ids := d.EqualityIDs
+	if !slices.IsSorted(ids) {
+		ids = slices.Sorted(slices.Values(ids))
+	}
 	i := slices.IndexFunc(groups, func(g *equalityGroup) bool { return slices.Equal(g.ids, ids) })
 	if i < 0 {
-		g := &equalityGroup{ids: ids, search: -1}
+		g := &equalityGroup{ids: ids, data: make([]columnStats, len(ids)), lists: map[uint64][]*DataFile{}}
 		for _, id := range ids {
 			g.columns = append(g.columns, cols.get(id))
 		}
@@ -39,109 +38,184 @@ func addToGroup(groups []*equalityGroup, d *DataFile, cols columns) []*equalityG
 	}
 	g := groups[i]
 	g.deletes = append(g.deletes, d)
-	stats := make([]columnStats, len(g.columns))
-	for c, column := range g.columns {
-		stats[c] = column.stats(d)
+	for _, column := range g.columns {
+		g.stats = append(g.stats, column.stats(d))
 	}
-	g.stats = append(g.stats, stats)
 	return groups
 }
 
+// statsOf returns the stats of the i-th delete, by column.
+func (g *equalityGroup) statsOf(i int) []columnStats {
+	n := len(g.columns)
+	return g.stats[i*n : (i+1)*n]
+}
+
 // matching returns the deletes newer than f that are not proven to match none
-// of its rows.
+// of its rows. The list is shared and cannot be appended to in place.
 func (g *equalityGroup) matching(f *DataFile) []*DataFile {
 	newer := since(g.deletes, f.Sequence+1)
 	if len(newer) == 0 {
 		return nil
 	}
-	first := len(g.deletes) - len(newer)
-	data := make([]columnStats, len(g.columns))
 	provable := false
 	for c, column := range g.columns {
-		data[c] = column.dataStats(f)
-		provable = provable || data[c].useful()
+		g.data[c] = column.dataStats(f)
+		provable = provable || g.data[c].useful()
 	}
 	if !provable {
 		return newer
 	}
-	var kept []int
-	for _, i := range g.candidates(data, first) {
-		if i >= first && !disjoint(data, g.stats[i]) {
-			kept = append(kept, i)
-		}
+	if g.indexes == nil {
+		g.build()
 	}
-	if len(kept) == len(newer) {
+	if !g.mayExclude() {
 		return newer
 	}
-	found := make([]*DataFile, len(kept))
-	for k, i := range kept {
-		found[k] = g.deletes[i]
+	g.search(len(g.deletes) - len(newer))
+	if len(g.found) == len(newer) {
+		return newer
 	}
-	return found
+	return g.list()
 }
 
-// candidates returns, in order, the deletes from first on that may match by the
-// search column; it may return earlier ones too.
-func (g *equalityGroup) candidates(data []columnStats, first int) []int {
-	if len(g.deletes)-first < indexThreshold {
-		return sequenceOf(first, len(g.deletes))
+// search sets found to the places, from first on and in order, of the deletes
+// that are not proven to be disjoint from the data file at hand.
+func (g *equalityGroup) search(first int) {
+	g.found = g.found[:0]
+	best, candidates := -1, len(g.deletes)-first
+	for c := range g.indexes {
+		if n := g.indexes[c].count(&g.data[c]); n < candidates {
+			best, candidates = c, n
+		}
 	}
-	g.build()
-	if g.search < 0 || !data[g.search].bounded {
-		return sequenceOf(first, len(g.deletes))
+	// Candidates of an index come out of order: where most deletes are, it is
+	// cheaper to look at all.
+	if best < 0 || candidates > (len(g.deletes)-first)/8 {
+		for i := first; i < len(g.deletes); i++ {
+			if !disjoint(g.data, g.statsOf(i)) {
+				g.found = append(g.found, i)
+			}
+		}
+		return
 	}
-	d := data[g.search]
-	found := g.index.overlapping(nil, d.lower, d.upper)
-	found = append(found, g.unbounded...)
-	if !d.noNull {
-		found = append(found, g.nullable...)
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	g.found = g.indexes[best].candidates(g.found, &g.data[best])
+	slices.Sort(g.found)
+	g.found = slices.Compact(g.found)
+	g.found = slices.DeleteFunc(g.found, func(i int) bool { return i < first || disjoint(g.data, g.statsOf(i)) })
 }
 
-func sequenceOf(from, to int) []int {
-	list := make([]int, to-from)
-	for i := range list {
-		list[i] = from + i
+func (g *equalityGroup) build() {
+	g.indexes = make([]columnIndex, len(g.columns))
+	for c := range g.indexes {
+		x := &g.indexes[c]
+		for i := range g.deletes {
+			x.add(i, &g.statsOf(i)[c])
+		}
+		x.done()
 	}
+}
+
+// mayExclude reports whether any delete may be disjoint from the data file at
+// hand.
+func (g *equalityGroup) mayExclude() bool {
+	for c := range g.indexes {
+		if g.indexes[c].mayExclude(&g.data[c]) {
+			return true
+		}
+	}
+	return false
+}
+
+// list returns the deletes at the places found: for equal places, the same
+// list, since files of one range of keys share their deletes.
+func (g *equalityGroup) list() []*DataFile {
+	hash := uint64(14695981039346656037) // FNV-1a, a place at a time
+	for _, i := range g.found {
+		hash = (hash ^ uint64(i)) * 1099511628211
+	}
+	known, ok := g.lists[hash]
+	if ok && g.isFound(known) {
+		return known
+	}
+	list := make([]*DataFile, len(g.found))
+	for k, i := range g.found {
+		list[k] = g.deletes[i]
+	}
+	g.lists[hash] = list
 	return list
 }
 
-// build makes the interval index over the column that bounds most deletes.
-func (g *equalityGroup) build() {
-	if g.indexed == len(g.deletes) {
+func (g *equalityGroup) isFound(list []*DataFile) bool {
+	if len(list) != len(g.found) {
+		return false
+	}
+	for k, i := range g.found {
+		if list[k] != g.deletes[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// columnIndex finds, by one column, the deletes that a data file's bounds do not
+// prove to be disjoint from it.
+type columnIndex struct {
+	intervals
+	uppers    []string // of the intervals, sorted
+	unbounded []int    // deletes that are no interval
+	nullable  []int    // deletes that are one, and may hold NULL
+	noNull    bool     // a delete has no NULL in the column
+	allNull   bool     // a delete has nothing but NULL
+}
+
+func (x *columnIndex) add(i int, s *columnStats) {
+	x.noNull = x.noNull || s.noNull
+	x.allNull = x.allNull || s.allNull
+	if !s.bounded {
+		x.unbounded = append(x.unbounded, i)
 		return
 	}
-	g.indexed = len(g.deletes)
-	best := 0
-	for c := range g.columns {
-		n := 0
-		for i := range g.deletes {
-			if g.stats[i][c].bounded {
-				n++
-			}
-		}
-		if n > best {
-			best, g.search = n, c
-		}
+	x.spans = append(x.spans, interval{lower: s.lower, upper: s.upper, id: i})
+	x.uppers = append(x.uppers, s.upper)
+	if !s.noNull {
+		x.nullable = append(x.nullable, i)
 	}
-	if g.search < 0 {
-		return
+}
+
+func (x *columnIndex) done() {
+	x.intervals = newIntervals(x.spans)
+	slices.Sort(x.uppers)
+}
+
+func (x *columnIndex) mayExclude(d *columnStats) bool {
+	n := len(x.spans)
+	return d.allNull && x.noNull || d.noNull && x.allNull ||
+		d.bounded && n > 0 && (x.uppers[0] < d.lower || x.spans[n-1].lower > d.upper)
+}
+
+// count returns how many candidates there are, or more.
+func (x *columnIndex) count(d *columnStats) int {
+	n := len(x.spans) + len(x.unbounded)
+	if !d.bounded {
+		return n
 	}
-	var spans []interval
-	for i := range g.deletes {
-		s := g.stats[i][g.search]
-		if !s.bounded {
-			g.unbounded = append(g.unbounded, i)
-			continue
-		}
-		spans = append(spans, interval{lower: s.lower, upper: s.upper, id: i})
-		if !s.noNull {
-			g.nullable = append(g.nullable, i)
-		}
+	below := sort.SearchStrings(x.uppers, d.lower)
+	above := len(x.spans) - sort.Search(len(x.spans), func(i int) bool { return x.spans[i].lower > d.upper })
+	n -= below + above
+	if !d.noNull {
+		n += len(x.nullable)
 	}
-	g.index = newIntervals(spans)
+	return n
+}
+
+// candidates appends the deletes, in no order and some twice.
+func (x *columnIndex) candidates(dst []int, d *columnStats) []int {
+	dst = x.overlapping(dst, d.lower, d.upper)
+	dst = append(dst, x.unbounded...)
+	if !d.noNull {
+		dst = append(dst, x.nullable...)
+	}
+	return dst
 }
 
 // interval is the closed range of one delete's bounds.

@@ -73,8 +73,10 @@ type deleteIndex struct {
 	byPartition map[string][]*DataFile // the other position deletes
 
 	global   []*equalityGroup
-	scoped   map[string][]*equalityGroup // by partition
-	doubtful []*DataFile                 // equality deletes that could cover anything
+	scoped   map[string]*[]*equalityGroup // by partition
+	doubtful []*DataFile                  // equality deletes that could cover anything
+
+	key []byte // scratch of partition
 }
 
 func newDeleteIndex(e *Entries) *deleteIndex {
@@ -84,7 +86,7 @@ func newDeleteIndex(e *Entries) *deleteIndex {
 		lostVectors: map[string][]*DataFile{},
 		byPath:      map[string][]*DataFile{},
 		byPartition: map[string][]*DataFile{},
-		scoped:      map[string][]*equalityGroup{},
+		scoped:      map[string]*[]*equalityGroup{},
 	}
 	for id, spec := range e.Specs {
 		x.fieldIDs[id] = FieldIDs(spec)
@@ -116,14 +118,20 @@ func bySequence(a, b *DataFile) int {
 	return cmp.Compare(a.ContentOffset, b.ContentOffset)
 }
 
-// partition returns the key of f's spec and partition.
-func (x *deleteIndex) partition(f *DataFile) string {
-	return PartitionKey(f.SpecID, x.fieldIDs[f.SpecID], f.Partition)
+// partition returns the key of f's spec and partition, good until the next call.
+func (x *deleteIndex) partition(f *DataFile) []byte {
+	x.key = appendPartition(x.key[:0], f.SpecID, x.fieldIDs[f.SpecID], f.Partition)
+	return x.key
+}
+
+func (x *deleteIndex) samePartition(a, b *DataFile) bool {
+	key := string(x.partition(a))
+	return key == string(x.partition(b))
 }
 
 func (x *deleteIndex) addVector(d *DataFile) {
 	if !d.HasReferenced || d.Referenced == "" {
-		key := x.partition(d)
+		key := string(x.partition(d))
 		x.lostVectors[key] = append(x.lostVectors[key], d)
 		return
 	}
@@ -149,7 +157,7 @@ func (x *deleteIndex) addPositions(d *DataFile, paths *pathSet) {
 			return
 		}
 	}
-	key := x.partition(d)
+	key := string(x.partition(d))
 	x.byPartition[key] = append(x.byPartition[key], d)
 }
 
@@ -164,27 +172,36 @@ func (x *deleteIndex) addEquality(d *DataFile, e *Entries, columns columns) {
 		return
 	}
 	key := x.partition(d)
-	x.scoped[key] = addToGroup(x.scoped[key], d, columns)
+	groups, ok := x.scoped[string(key)]
+	if !ok {
+		groups = new([]*equalityGroup)
+		x.scoped[string(key)] = groups
+	}
+	*groups = addToGroup(*groups, d, columns)
 }
 
 // attach sets the deletes of f.
 func (x *deleteIndex) attach(f *File) {
-	key := x.partition(f.DataFile)
 	path := comparablePath(f.Path)
-	x.attachVector(f, key, path)
+	key := x.partition(f.DataFile)
+	positions := since(x.byPartition[string(key)], f.Sequence)
+	lost := since(x.lostVectors[string(key)], f.Sequence)
+	x.setEquality(f, x.scoped[string(key)])
+	x.setVector(f, lost, path)
 	if f.DV == nil {
-		f.Positions = merge(since(x.byPath[path], f.Sequence), since(x.byPartition[key], f.Sequence))
+		f.Positions = merge(since(x.byPath[path], f.Sequence), positions)
 	}
-	f.Equality = x.equality(f, key)
 	if doubtful := since(x.doubtful, f.Sequence+1); len(doubtful) > 0 && f.Err == nil {
 		f.Err = fmt.Errorf("%w: %s: equality delete %s has no equality ids or an unknown partition spec",
 			ErrAmbiguousDeletes, f.Path, doubtful[0].Path)
 	}
 }
 
-func (x *deleteIndex) attachVector(f *File, key, path string) {
+// setVector sets the deletion vector of f; lost are vectors of its partition
+// that may be its.
+func (x *deleteIndex) setVector(f *File, lost []*DataFile, path string) {
 	vectors := since(x.vectors[path], f.Sequence)
-	if lost := since(x.lostVectors[key], f.Sequence); len(lost) > 0 {
+	if len(lost) > 0 {
 		f.Err = fmt.Errorf("%w: %s: deletion vector in %s references no data file",
 			ErrAmbiguousDeletes, f.Path, lost[0].Path)
 	}
@@ -194,37 +211,37 @@ func (x *deleteIndex) attachVector(f *File, key, path string) {
 	case len(vectors) > 1:
 		f.Err = fmt.Errorf("%w: %s: two deletion vectors, in %s and %s",
 			ErrAmbiguousDeletes, f.Path, vectors[0].Path, vectors[1].Path)
-	case x.partition(vectors[0]) != key:
+	case !x.samePartition(vectors[0], f.DataFile):
 		f.Err = fmt.Errorf("%w: %s: deletion vector in %s is of another partition",
 			ErrAmbiguousDeletes, f.Path, vectors[0].Path)
 	}
 	f.DV = vectors[0]
 }
 
-// equality returns the equality deletes that can match rows of f.
-func (x *deleteIndex) equality(f *File, key string) []*DataFile {
-	var found []*DataFile
+// setEquality sets the equality deletes that can match rows of f, of the global
+// ones and those of its partition.
+func (x *deleteIndex) setEquality(f *File, scoped *[]*equalityGroup) {
 	groups := 0
-	for _, list := range [2][]*equalityGroup{x.global, x.scoped[key]} {
+	add := func(list []*equalityGroup) {
 		for _, g := range list {
 			hits := g.matching(f.DataFile)
 			if len(hits) == 0 {
 				continue
 			}
 			if groups++; groups == 1 {
-				found = hits
+				f.Equality = hits
 				continue
 			}
-			if groups == 2 {
-				found = slices.Clone(found)
-			}
-			found = append(found, hits...)
+			f.Equality = append(slices.Clip(f.Equality), hits...)
 		}
 	}
-	if groups > 1 {
-		slices.SortFunc(found, bySequence)
+	add(x.global)
+	if scoped != nil {
+		add(*scoped)
 	}
-	return found
+	if groups > 1 {
+		slices.SortFunc(f.Equality, bySequence)
+	}
 }
 
 // since returns the tail of an ordered list with sequence numbers >= sequence.
@@ -281,13 +298,9 @@ const PathFieldID = 2147483546
 // file's file_path column. Bounds may have been truncated, so all that they
 // prove is that every path in the file begins with the value.
 func equalPathBounds(d *DataFile) (string, bool) {
-	if d.Metrics == nil {
+	m := d.Column(PathFieldID)
+	if len(m.Lower) == 0 || string(m.Lower) != string(m.Upper) {
 		return "", false
 	}
-	lower, ok := d.Metrics.Lower[PathFieldID]
-	upper, ok2 := d.Metrics.Upper[PathFieldID]
-	if !ok || !ok2 || len(lower) == 0 || string(lower) != string(upper) {
-		return "", false
-	}
-	return string(lower), true
+	return string(m.Lower), true
 }

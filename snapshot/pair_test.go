@@ -41,10 +41,7 @@ func references(path string) func(*DataFile) {
 
 func pathBounds(lower, upper string) func(*DataFile) {
 	return func(f *DataFile) {
-		f.Metrics = &Metrics{
-			Lower: map[int][]byte{PathFieldID: []byte(lower)},
-			Upper: map[int][]byte{PathFieldID: []byte(upper)},
-		}
+		f.Metrics = []ColumnMetrics{{ID: PathFieldID, Values: -1, Nulls: -1, NaNs: -1, Lower: []byte(lower), Upper: []byte(upper)}}
 	}
 }
 

@@ -19,15 +19,20 @@ import (
 // narrower type. fieldIDs are the spec's, in its order (FieldIDs); nil takes
 // those of the partition.
 func PartitionKey(specID int, fieldIDs []int, partition map[int]any) string {
+	return string(appendPartition(make([]byte, 0, 64), specID, fieldIDs, partition))
+}
+
+// appendPartition appends what PartitionKey returns.
+func appendPartition(key []byte, specID int, fieldIDs []int, partition map[int]any) []byte {
 	if fieldIDs == nil {
 		fieldIDs = slices.Sorted(maps.Keys(partition))
 	}
-	key := binary.AppendVarint(make([]byte, 0, 64), int64(specID))
+	key = binary.AppendVarint(key, int64(specID))
 	for _, id := range fieldIDs {
 		key = binary.AppendVarint(key, int64(id))
 		key = appendValue(key, partition[id])
 	}
-	return string(key)
+	return key
 }
 
 // FieldIDs returns the partition field ids of a spec, in its order.
@@ -101,9 +106,12 @@ func appendBytes(key []byte, tag byte, v []byte) []byte {
 // comparablePath returns the one spelling of a path that paths are compared
 // by: /x for file:/x and file:///x, any other path as it is.
 func comparablePath(path string) string {
-	rest, ok := strings.CutPrefix(path, "file:/")
-	if !ok {
+	if !strings.HasPrefix(path, "file:/") {
 		return path
 	}
-	return "/" + strings.TrimPrefix(rest, "//")
+	path = path[len("file:"):]
+	if strings.HasPrefix(path, "///") {
+		path = path[2:]
+	}
+	return path
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -23,8 +24,11 @@ type world struct {
 type row map[int]any
 
 const (
-	longField, stringField, doubleField, uuidField, structField, nestedField, droppedField = 1, 2, 3, 4, 5, 6, 9
+	longField, stringField, doubleField, uuidField, structField, nestedField, timestampField, droppedField = 1, 2, 3, 4, 5, 6, 7, 9
 )
+
+// dayMicros is a day in a timestamp's unit.
+const dayMicros = 86_400_000_000
 
 func newWorld(seed uint64) *world {
 	nested := &iceberg.StructType{FieldList: []iceberg.NestedField{{ID: nestedField, Name: "n", Type: iceberg.PrimitiveTypes.Int64}}}
@@ -37,6 +41,7 @@ func newWorld(seed uint64) *world {
 			iceberg.NestedField{ID: doubleField, Name: "d", Type: iceberg.PrimitiveTypes.Float64},
 			iceberg.NestedField{ID: uuidField, Name: "u", Type: iceberg.PrimitiveTypes.UUID},
 			iceberg.NestedField{ID: structField, Name: "st", Type: nested},
+			iceberg.NestedField{ID: timestampField, Name: "ts", Type: iceberg.PrimitiveTypes.Timestamp},
 		),
 	}
 }
@@ -48,6 +53,8 @@ func (w *world) value(field, center int) any {
 	switch field {
 	case longField, nestedField, droppedField:
 		return int64(center + w.IntN(5) - 2)
+	case timestampField:
+		return int64(center+w.IntN(3)-1) * dayMicros
 	case stringField:
 		return strings.Repeat(string(rune('a'+(center+w.IntN(3))%20)), 1+w.IntN(2)) + "x"
 	case doubleField:
@@ -92,8 +99,28 @@ func bound(v any) ([]byte, bool) {
 	return nil, false
 }
 
-func (w *world) metrics(f *DataFile, fields []int) *Metrics {
-	m := &Metrics{
+// metricMaps are metrics by field id, as manifests have them.
+type metricMaps struct {
+	ValueCounts, NullCounts, NaNCounts map[int]int64
+	Lower, Upper                       map[int][]byte
+}
+
+func (m *metricMaps) list(fields []int) (list []ColumnMetrics) {
+	count := func(m map[int]int64, id int) int64 {
+		if n, ok := m[id]; ok {
+			return n
+		}
+		return -1
+	}
+	for _, id := range fields {
+		list = append(list, ColumnMetrics{ID: id, Values: count(m.ValueCounts, id), Nulls: count(m.NullCounts, id),
+			NaNs: count(m.NaNCounts, id), Lower: m.Lower[id], Upper: m.Upper[id]})
+	}
+	return list
+}
+
+func (w *world) metrics(f *DataFile, fields []int) []ColumnMetrics {
+	m := &metricMaps{
 		ValueCounts: map[int]int64{}, NullCounts: map[int]int64{}, NaNCounts: map[int]int64{},
 		Lower: map[int][]byte{}, Upper: map[int][]byte{},
 	}
@@ -124,16 +151,39 @@ func (w *world) metrics(f *DataFile, fields []int) *Metrics {
 		}
 	}
 	for _, field := range fields {
+		if w.IntN(4) == 0 {
+			promoted(m, field)
+		}
 		w.damage(m, field)
 	}
 	if w.IntN(20) == 0 {
 		return nil
 	}
-	return m
+	return m.list(fields)
+}
+
+// promoted makes a column's bounds those of the type that it had before it was
+// promoted: int, float and date.
+func promoted(m *metricMaps, field int) {
+	for _, bounds := range []map[int][]byte{m.Lower, m.Upper} {
+		b := bounds[field]
+		if len(b) != 8 {
+			continue
+		}
+		bits := binary.LittleEndian.Uint64(b)
+		switch field {
+		case longField:
+			bounds[field] = le32(int32(bits))
+		case doubleField:
+			bounds[field] = f32(float32(math.Float64frombits(bits)))
+		case timestampField:
+			bounds[field] = le32(int32(int64(bits) / dayMicros))
+		}
+	}
 }
 
 // damage takes information away from a column's metrics.
-func (w *world) damage(m *Metrics, field int) {
+func (w *world) damage(m *metricMaps, field int) {
 	switch w.IntN(16) {
 	case 0:
 		delete(m.NullCounts, field)
@@ -227,23 +277,23 @@ func (w *world) place(f *DataFile) {
 
 func (w *world) entries() Entries {
 	e := Entries{FormatVersion: 2, Specs: testSpecs(), Schema: w.schema}
-	all := []int{longField, stringField, doubleField, uuidField, nestedField, droppedField}
+	all := []int{longField, stringField, doubleField, uuidField, nestedField, timestampField, droppedField}
 	for i := range 1 + w.IntN(12) {
 		f := file(Data, fmt.Sprintf("/d/%c%d", 'a'+w.IntN(3), i/2+i%2*10), 0)
 		w.place(f)
 		w.fill(f, all)
 		e.Data = append(e.Data, f)
 	}
-	idSets := [][]int{{longField}, {longField}, {longField}, {stringField}, {doubleField}, {longField, stringField}, {doubleField, longField}, {uuidField}, {nestedField}, {droppedField}}
+	idSets := [][]int{{longField}, {longField}, {longField}, {stringField}, {doubleField}, {longField, stringField}, {doubleField, longField}, {uuidField}, {nestedField}, {timestampField}, {droppedField}}
 	many := w.IntN(3) == 0
-	n := w.IntN(12)
+	n, frequent := w.IntN(12), idSets[w.IntN(7)]
 	if many {
 		n = 300
 	}
 	for i := range n {
 		ids := idSets[w.IntN(len(idSets))]
 		if many {
-			ids = idSets[0]
+			ids = frequent
 		}
 		d := equality(fmt.Sprint("/e/", i), 0, ids)
 		w.place(d)
@@ -283,7 +333,7 @@ func naive(e Entries, f *DataFile) (positions, equalities []*DataFile) {
 		if d.HasReferenced {
 			applies = d.Referenced == f.Path
 		} else if d.Metrics != nil {
-			prefix := string(d.Metrics.Lower[PathFieldID])
+			prefix := string(d.Column(PathFieldID).Lower)
 			live, exact := map[string]bool{}, false
 			for _, other := range e.Data {
 				if strings.HasPrefix(other.Path, prefix) {
@@ -406,7 +456,7 @@ func TestAllNullProvesNothingForAColumnWithADefault(t *testing.T) {
 	counts := func(nulls int64) func(*DataFile) {
 		return func(f *DataFile) {
 			f.Records = 2
-			f.Metrics = &Metrics{ValueCounts: map[int]int64{1: 2}, NullCounts: map[int]int64{1: nulls}}
+			f.Metrics = []ColumnMetrics{{ID: 1, Values: 2, Nulls: nulls, NaNs: -1}}
 		}
 	}
 	plan := Pair(Entries{

@@ -103,18 +103,32 @@ type DataFile struct {
 	HasReferenced bool
 	ContentOffset int64 // DVs; -1 if none
 	ContentSize   int64
-	EncryptedKey  bool // key_metadata is present
-	Metrics       *Metrics
+	EncryptedKey  bool            // key_metadata is present
+	Metrics       []ColumnMetrics // of the columns that pairing needs
 }
 
 // IsDV reports whether f is a deletion vector.
 func (f *DataFile) IsDV() bool { return f.Content == PositionDeletes && f.Format == Puffin }
 
-// Metrics are the column metrics of a file, by field id; only what pairing
-// needs is kept.
-type Metrics struct {
-	ValueCounts, NullCounts, NaNCounts map[int]int64
-	Lower, Upper                       map[int][]byte
+// ColumnMetrics are what a manifest says of one column of a file. A count is -1,
+// a bound nil, if it says nothing.
+type ColumnMetrics struct {
+	ID                  int // field id
+	Values, Nulls, NaNs int64
+	Lower, Upper        []byte
+}
+
+// NoMetrics returns the metrics of a column of which a manifest says nothing.
+func NoMetrics(id int) ColumnMetrics { return ColumnMetrics{ID: id, Values: -1, Nulls: -1, NaNs: -1} }
+
+// Column returns the metrics of a column, NoMetrics if there are none.
+func (f *DataFile) Column(id int) ColumnMetrics {
+	for i := range f.Metrics {
+		if f.Metrics[i].ID == id {
+			return f.Metrics[i]
+		}
+	}
+	return NoMetrics(id)
 }
 
 // File is a live data file with the deletes that apply to it.

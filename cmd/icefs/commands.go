@@ -67,7 +67,7 @@ func usage(w io.Writer) {
 }
 
 func (c *command) usage(w io.Writer, set *pflag.FlagSet) {
-	fmt.Fprintf(w, "Usage: icefs %s %s\n\n%s.\n", c.name, c.args, strings.ToUpper(c.short[:1])+c.short[1:])
+	fmt.Fprintf(w, "Usage: %s\n\n%s.\n", strings.TrimSpace("icefs "+c.name+" "+c.args), strings.ToUpper(c.short[:1])+c.short[1:])
 	if c.long != "" {
 		fmt.Fprintf(w, "\n%s", c.long)
 	}
@@ -83,7 +83,7 @@ func help(args []string, out console) int {
 	}
 	c := find(args[0])
 	if c == nil {
-		fmt.Fprintf(out.err, "icefs: there is no command %q\n", args[0])
+		fmt.Fprintf(out.err, "icefs: there is no command %q\nTry 'icefs --help'.\n", args[0])
 		return exitUsage
 	}
 	set, _ := c.setup()

@@ -28,6 +28,7 @@ type options struct {
 	refresh    time.Duration
 	memory     int64
 	cacheDir   string
+	cacheFlag  *pflag.Flag // of cacheDir
 	cacheSize  int64
 	timeout    time.Duration
 	allowPaths []string
@@ -53,6 +54,7 @@ func (o *options) add(set *pflag.FlagSet) {
 	o.memory = cache.DefaultMaxBytes
 	set.Var(sizeFlag{&o.memory}, "memory", "memory to use")
 	set.StringVar(&o.cacheDir, "cache-dir", defaultCacheDir(), "`DIR` of the disk cache, which holds table data; empty: none")
+	o.cacheFlag = set.Lookup("cache-dir")
 	o.cacheSize = cache.DefaultDiskBytes
 	set.Var(sizeFlag{&o.cacheSize}, "cache-size", "size of the disk cache")
 	set.DurationVar(&o.timeout, "timeout", defaultTimeout, "longest wait for one read from the source, as a `DURATION`; 0: forever")

@@ -31,6 +31,11 @@ func lsCommand() (*pflag.FlagSet, runner) {
 			return err
 		}
 		defer s.close()
+		if len(args) == 1 {
+			if err := s.checkRoot(ctx); err != nil {
+				return err
+			}
+		}
 		return list(ctx, s.tree, pathArg(args), long, out)
 	}
 }

@@ -39,10 +39,12 @@ func Main(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	case "--version":
 		args[0] = "version"
 	}
+	if m := fromMount(args); m != nil {
+		args = m
+	}
 	cmd := find(args[0])
 	if cmd == nil {
-		fmt.Fprintf(stderr, "icefs: there is no command %q\n\n", args[0])
-		usage(stderr)
+		fmt.Fprintf(stderr, "icefs: there is no command %q\nTry 'icefs --help'.\n", args[0])
 		return exitUsage
 	}
 	return cmd.run(args[1:], out)

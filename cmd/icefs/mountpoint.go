@@ -92,6 +92,12 @@ func checkOverlap(dir, src string, opt options) error {
 		{"the disk cache", opt.cacheDir},
 		{"the log file", opt.logging.file},
 	}
+	for _, allowed := range opt.allowPaths {
+		own = append(own, struct{ what, path string }{"the allowed path", allowed})
+	}
+	if root := tableFolder(src); root != "" {
+		own = append(own, struct{ what, path string }{"the table's folder", root})
+	}
 	if u, err := url.Parse(src); err == nil && u.Query().Has("warehouse") {
 		own = append(own, struct{ what, path string }{"the catalog's warehouse", strings.TrimPrefix(u.Query().Get("warehouse"), "file://")})
 	}
@@ -108,6 +114,20 @@ func checkOverlap(dir, src string, opt options) error {
 		}
 	}
 	return nil
+}
+
+// tableFolder is the folder of a table whose metadata file is given; empty for
+// any other source.
+func tableFolder(src string) string {
+	abs, err := filepath.Abs(src)
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(abs)
+	if dir := filepath.Dir(abs); err == nil && !info.IsDir() && filepath.Base(dir) == "metadata" {
+		return filepath.Dir(dir)
+	}
+	return ""
 }
 
 // realPath is a path without links; of one that does not exist, as far as it

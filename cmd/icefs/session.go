@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/icefs/icefs/cache"
@@ -94,8 +96,8 @@ func (s *session) open(ctx context.Context, control bool) error {
 // errNoTable: the source is a folder or a file, but not of tables.
 var errNoTable = errors.New("there is no table in it")
 
-// checkRoot lists the root, and refuses a source that shows nothing: a folder
-// without any table, or a file that is no table's metadata. (The folder of a
+// checkRoot lists the root, for a command that is given no path in it, and
+// refuses a source that shows nothing: a folder without any table, or a file that is no table's metadata. (The folder of a
 // table that cannot be loaded is shown, with its error.txt.)
 func (s *session) checkRoot(ctx context.Context) error {
 	entries, err := s.tree.Root().Entries(ctx)
@@ -107,7 +109,7 @@ func (s *session) checkRoot(ctx context.Context) error {
 		return nil // a URL
 	}
 	if info.IsDir() {
-		if len(entries) == 1 { // .icefs
+		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
 			return explainSource(s.source, errNoTable)
 		}
 		return nil
@@ -128,18 +130,41 @@ func refresh(d time.Duration) time.Duration {
 	return d
 }
 
+// openDisk opens the disk cache. A folder that nobody has asked for may fail: a
+// service has no home.
 func (s *session) openDisk() error {
 	if s.opt.cacheDir == "" || s.opt.cacheSize == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(s.opt.cacheDir), 0o700); err != nil {
-		return fmt.Errorf("cache folder: %w (choose another with --cache-dir)", err)
+	err := s.checkCacheDir()
+	if err == nil {
+		if err = os.MkdirAll(filepath.Dir(s.opt.cacheDir), 0o700); err == nil {
+			s.disk, err = cache.OpenDisk(s.opt.cacheDir, cache.DiskOptions{MaxBytes: s.opt.cacheSize, Log: s.log})
+		}
 	}
-	d, err := cache.OpenDisk(s.opt.cacheDir, cache.DiskOptions{MaxBytes: s.opt.cacheSize, Log: s.log})
-	if err != nil {
-		return fmt.Errorf("cache folder: %w (choose another with --cache-dir)", err)
+	if err == nil {
+		return nil
 	}
-	s.disk = d
+	s.disk = nil
+	err = fmt.Errorf("cache folder: %w (choose another with --cache-dir)", err)
+	if !s.opt.cacheFlag.Changed {
+		s.log.Warn("there is no disk cache", "err", err)
+		return nil
+	}
+	return err
+}
+
+// checkCacheDir refuses a cache in a folder of tables: nothing is written there.
+func (s *session) checkCacheDir() error {
+	root := cmp.Or(tableFolder(s.source), s.source)
+	source, err := realPath(root)
+	if info, statErr := os.Stat(root); err != nil || statErr != nil || !info.IsDir() {
+		return nil // no folder
+	}
+	dir, err := realPath(s.opt.cacheDir)
+	if err == nil && within(dir, source) {
+		return fmt.Errorf("%s lies in the source %s, where nothing is written", s.opt.cacheDir, root)
+	}
 	return nil
 }
 

@@ -48,6 +48,7 @@ func (s *session) metrics() []metric {
 	return []metric{
 		{"raw_bytes_total", "Bytes served from sources as they are.", s.counters.RawBytes.Load(), true},
 		{"chunks_rewritten_total", "Column chunks, or page runs, rewritten.", s.counters.ChunksRewritten.Load(), true},
+		{"chunks_loaded_total", "Rewritten column chunks found in the cache folder.", s.counters.ChunksLoaded.Load(), true},
 		{"chunks_measured_total", "Column chunks measured because no bound was close enough.", s.counters.ChunksMeasured.Load(), true},
 		{"chunks_coalesced_total", "Column chunks made of several small ones.", s.counters.ChunksCoalesced.Load(), true},
 		{"groups_measured_total", "Row groups measured for text.", s.counters.GroupsMeasured.Load(), true},

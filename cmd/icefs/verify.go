@@ -34,6 +34,11 @@ func verifyCommand() (*pflag.FlagSet, runner) {
 			return err
 		}
 		defer s.close()
+		if len(args) == 1 {
+			if err := s.checkRoot(ctx); err != nil {
+				return err
+			}
+		}
 		n, err := s.tree.Resolve(ctx, pathArg(args))
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,7 +49,10 @@ func (f *foreign) adopt(t *testing.T, tab *fixture.Table, rows int) *fixture.Fil
 	var b bytes.Buffer
 	w := file.NewParquetWriter(&b, root, file.WithWriterProps(parquet.NewWriterProperties(
 		parquet.WithCreatedBy(fixture.DefaultCreatedBy), parquet.WithCompression(f.codec))))
-	group := w.AppendRowGroup()
+	group, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, leaf := range f.leaves {
 		c, err := group.NextColumn()
 		if err != nil {
@@ -339,8 +343,8 @@ func TestPhysicalForms(t *testing.T) {
 		add(primitive("ns", optional, types.Int64, 0, stamp(true, nanos)), one([]int64{1})).
 		add(primitive("tm", optional, types.Int64, 0, clock(micros)), one([]int64{0})).
 		add(primitive("n", optional, types.Int32, 0, nil), one([]int32{-1 << 31})).
-		add(primitive("f", optional, types.Float, 0, nil), one([]float32{-0.0})),
-		"0.00,9999999999999999999999999999.9999999999,0001-01-01 00:00:00,0001-01-01 00:00:00Z,1970-01-01 00:00:00.000000001,00:00:00,-2147483648,0")
+		add(primitive("f", optional, types.Float, 0, nil), one([]float32{float32(math.Copysign(0, -1))})),
+		"0.00,9999999999999999999999999999.9999999999,0001-01-01 00:00:00,0001-01-01 00:00:00Z,1970-01-01 00:00:00.000000001,00:00:00,-2147483648,-0")
 	open(t, tab).rows(append([]string{"d,w,ts,tz,ns,tm,n,f"}, want...)...)
 	commit(tab, func(tx *fixture.Tx) {
 		for _, f := range tab.Head("").Files() {

@@ -24,7 +24,7 @@ func Create(dir string, out io.Writer) error {
 	case err != nil:
 		return err
 	case len(entries) > 0:
-		return fmt.Errorf("%s: %w: choose another one for the demo", dir, ErrNotEmpty)
+		return fmt.Errorf("%s: %w: give the demo a folder of its own", dir, ErrNotEmpty)
 	}
 	shop := filepath.Join(dir, "shop")
 	for _, table := range []func(string) error{orders, customers, stock} {

@@ -34,6 +34,6 @@ if command -v duckdb >/dev/null; then
 fi
 show cp -r shop/stock/current/ "$work/copy"
 show "cmp shop/stock/current/data.parquet $work/copy/data.parquet && echo same bytes"
-rm -rf "$work/copy"
+chmod -R u+w "$work/copy" && rm -rf "$work/copy" # cp keeps that folders are read-only
 printf '\n$ icefs inspect %s shop/stock/current/data.parquet\n' "$warehouse"
 "$icefs" inspect "$warehouse" shop/stock/current/data.parquet | head -14

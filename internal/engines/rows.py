@@ -130,3 +130,9 @@ def engine_rows(table, schema):
     if not schema["fields"]:
         return Counter({(): table.num_rows}) if table.num_rows else Counter()
     return Counter(zip(*(engine_values(table.column(i), f["type"]) for i, f in enumerate(schema["fields"]))))
+
+
+def difference(got, want):
+    if got == want:
+        return None
+    return f"{got.total()} rows, want {want.total()}; extra {list((got - want).items())[:2]}; missing {list((want - got).items())[:2]}"[:500]

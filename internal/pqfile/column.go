@@ -25,6 +25,7 @@ type ColumnReader struct {
 	index     *OffsetIndex // once read; nil if the chunk has none
 	indexRead bool
 	seekAfter int64 // seekBytes, or less in tests
+	keep      bool  // vectors of one encoding
 	// table is DefMap for every byte; LevelForbidden also past the stored
 	// MaxDef.
 	table   [256]uint8
@@ -67,6 +68,10 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 	return r, nil
 }
 
+// KeepEncodings makes Read return fewer rows of a flat column where pages coded
+// by the dictionary meet others, so that no vector mixes them.
+func (r *ColumnReader) KeepEncodings() { r.keep = true }
+
 // Close returns the reader's buffers.
 func (r *ColumnReader) Close() {
 	if r.shredded != nil {
@@ -78,8 +83,8 @@ func (r *ColumnReader) Close() {
 	}
 }
 
-// Read returns the next n rows (fewer only at the row group's end; io.EOF after
-// it). The vector is valid until the next call. NULL in a required leaf is
+// Read returns the next n rows (fewer only at the row group's end, or after
+// KeepEncodings; io.EOF after the end). The vector is valid until the next call. NULL in a required leaf is
 // ErrCorrupt.
 func (r *ColumnReader) Read(ctx context.Context, n int) (*Vector, error) {
 	if n < 1 {
@@ -107,7 +112,7 @@ func (r *ColumnReader) Read(ctx context.Context, n int) (*Vector, error) {
 	if r.col.Fill != nil {
 		r.fill = r.col.Fill.Complete(&r.vector, r.first+r.row, r.fill[:0])
 	}
-	r.row += int64(n)
+	r.row += int64(r.vector.Rows)
 	return &r.vector, nil
 }
 
@@ -158,6 +163,11 @@ func (r *ColumnReader) readFlat(ctx context.Context, n int) error {
 	for need := n; need > 0; {
 		if err := r.needPage(ctx); err != nil {
 			return err
+		}
+		if r.keep && need < n && r.out.differs(&p.data) {
+			n -= need
+			r.vector.Rows = n
+			break
 		}
 		k := min(need, p.left())
 		if err := r.appendEntries(k); err != nil {

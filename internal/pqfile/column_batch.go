@@ -28,6 +28,15 @@ func (b *batch) resetPlain() {
 	*p = Values{Type: p.Type, Width: p.Width, Fixed: p.Fixed[:0], Bools: p.Bools[:0], Data: p.Data[:0], Offsets: p.Offsets[:0]}
 }
 
+// differs reports that a page is coded by the dictionary and the batch's values
+// are not, or the other way round.
+func (b *batch) differs(p *PageData) bool {
+	if p.Encoding == RLEDictionary || p.Encoding == PlainDictionary {
+		return b.plain.N > 0
+	}
+	return b.dict != nil
+}
+
 // append copies values onto the batch; false if byte arrays pass 4 GiB.
 func (b *batch) append(v *Values) bool {
 	if v.N == 0 {

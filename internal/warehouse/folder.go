@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,8 +105,9 @@ func (e *env) hasMetadata(ctx context.Context, dir string) (found bool, err erro
 		return !found
 	})
 	if err != nil && ctx.Err() == nil {
-		// No such folder, not a folder, unreadable or outside: not a table.
-		return false, nil
+		// No such folder, not a folder or outside: not a table. One that may not be
+		// read most likely is one, and is shown with the reason.
+		return errors.Is(err, iofs.ErrPermission) && e.local.IsDir(dir), nil
 	}
 	return found, err
 }

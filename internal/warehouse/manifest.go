@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -281,7 +280,7 @@ func (d *decoder) partition(p map[int]any) (map[int]any, error) {
 }
 
 // metrics keeps what pairing needs.
-func (d *decoder) metrics(f iceberg.DataFile, out *snapshot.DataFile) *snapshot.Metrics {
+func (d *decoder) metrics(f iceberg.DataFile, out *snapshot.DataFile) []snapshot.ColumnMetrics {
 	switch {
 	case out.IsDV():
 		return nil
@@ -295,34 +294,26 @@ func (d *decoder) metrics(f iceberg.DataFile, out *snapshot.DataFile) *snapshot.
 	return nil
 }
 
-func (d *decoder) keep(f iceberg.DataFile, ids []int) *snapshot.Metrics {
-	m := &snapshot.Metrics{
-		ValueCounts: pick(f.ValueCounts(), ids),
-		NullCounts:  pick(f.NullValueCounts(), ids),
-		NaNCounts:   pick(f.NaNValueCounts(), ids),
-		Lower:       pick(f.LowerBoundValues(), ids),
-		Upper:       pick(f.UpperBoundValues(), ids),
-	}
-	d.bytes += 64
-	for _, bounds := range []map[int][]byte{m.Lower, m.Upper} {
-		for _, b := range bounds {
-			d.bytes += 48 + int64(len(b))
+func (d *decoder) keep(f iceberg.DataFile, ids []int) []snapshot.ColumnMetrics {
+	values, nulls, nans := f.ValueCounts(), f.NullValueCounts(), f.NaNValueCounts()
+	lower, upper := f.LowerBoundValues(), f.UpperBoundValues()
+	list := make([]snapshot.ColumnMetrics, len(ids))
+	for i, id := range ids {
+		m := snapshot.NoMetrics(id)
+		m.Lower, m.Upper = lower[id], upper[id]
+		for _, count := range []struct {
+			from map[int]int64
+			to   *int64
+		}{{values, &m.Values}, {nulls, &m.Nulls}, {nans, &m.NaNs}} {
+			if n, ok := count.from[id]; ok {
+				*count.to = n
+			}
 		}
+		list[i] = m
+		d.bytes += columnMetricsBytes + int64(len(m.Lower)+len(m.Upper))
 	}
-	d.bytes += 24 * int64(len(m.ValueCounts)+len(m.NullCounts)+len(m.NaNCounts))
-	return m
+	return list
 }
 
-// pick copies the entries of ids, nil if there are none.
-func pick[V any](from map[int]V, ids []int) map[int]V {
-	var m map[int]V
-	for id, v := range from {
-		if slices.Contains(ids, id) {
-			if m == nil {
-				m = make(map[int]V, len(ids))
-			}
-			m[id] = v
-		}
-	}
-	return m
-}
+// columnMetricsBytes is the size of a snapshot.ColumnMetrics.
+const columnMetricsBytes = 80

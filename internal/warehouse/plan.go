@@ -52,14 +52,7 @@ func (l *Loaded) plan(ctx context.Context, s *snapshot.Snapshot) (*snapshot.Plan
 	if err != nil {
 		return nil, err
 	}
-	var data, deletes []iceberg.ManifestFile
-	for _, m := range list {
-		if m.ManifestContent() == iceberg.ManifestContentDeletes {
-			deletes = append(deletes, m)
-		} else {
-			data = append(data, m)
-		}
-	}
+	data, deletes := byContent(list)
 	e := snapshot.Entries{
 		SnapshotID:    s.ID,
 		FormatVersion: l.table.FormatVersion,
@@ -69,7 +62,11 @@ func (l *Loaded) plan(ctx context.Context, s *snapshot.Snapshot) (*snapshot.Plan
 	if e.Deletes, err = l.readManifests(ctx, deletes, nil); err != nil {
 		return nil, err
 	}
-	if e.Data, err = l.readManifests(ctx, data, equalityIDs(e.Deletes)); err != nil {
+	keys := equalityIDs(e.Deletes)
+	if len(keys) == 0 {
+		l.foresee(ctx)
+	}
+	if e.Data, err = l.readManifests(ctx, data, l.columns.with(keys)); err != nil {
 		return nil, err
 	}
 	return snapshot.Pair(e), nil

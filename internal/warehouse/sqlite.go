@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,12 +95,18 @@ func (c *catalogDB) read(ctx context.Context) (map[string]map[string]string, err
 	return c.tables, c.err
 }
 
+// errNoFile is not os.ErrNotExist: a catalog that is gone is no missing folder.
+var errNoFile = errors.New("there is no such file (sqlite:/// begins a path from the working folder, sqlite://// one from the root)")
+
 // query opens the file and reads it. Where the folder cannot be written, SQLite
 // may be unable to open a file in WAL mode: then it is read as it lies there.
 func (c *catalogDB) query(ctx context.Context) (map[string]map[string]string, error) {
 	tables, err := c.queryMode(ctx, "mode=ro")
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrUnsupportedSource) {
 		return tables, err
+	}
+	if _, statErr := os.Stat(c.path); errors.Is(statErr, os.ErrNotExist) {
+		return nil, errNoFile
 	}
 	if unix.Access(filepath.Dir(c.path), unix.W_OK) == nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -19,16 +20,23 @@ import (
 
 // Table is a table of a catalog.
 type Table struct {
-	env    *env
-	finder finder
+	env     *env
+	finder  finder
+	columns keyColumns
 
 	gate     gate // guards all below, and finder
 	at       time.Time
 	loaded   *Loaded
-	version  string // of the metadata file that loaded or err come from
-	err      error  // of the last Load
-	reported string // the last error that was logged
+	version  string    // of the metadata file that loaded or err come from
+	err      error     // of the last Load
+	reported string    // the last error that was logged
+	doubted  time.Time // since when the current metadata file looks half-written
 }
+
+// halfWritten is how long a metadata file may look half-written, as writers
+// without an atomic rename leave it, before the table fails: until then the
+// version before it is shown.
+const halfWritten = time.Minute
 
 func newTable(e *env, f finder) *Table { return &Table{env: e, finder: f, gate: newGate()} }
 
@@ -56,12 +64,32 @@ func (t *Table) Load(ctx context.Context) (*Loaded, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if t.unfinished(err) {
+		t.at = time.Now()
+		return t.loaded, nil
+	}
 	t.loaded, t.err, t.version, t.at = loaded, err, "", time.Now()
 	if o != nil {
 		t.version = o.Version()
 	}
 	t.report(err)
 	return t.result()
+}
+
+// unfinished reports whether err may come from a metadata file that is being
+// written, next to a version that is known to be whole.
+func (t *Table) unfinished(err error) bool {
+	looks := errors.Is(err, errJSON) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, source.ErrChanged) || errors.Is(err, source.ErrTruncated)
+	if t.loaded == nil || !looks {
+		t.doubted = time.Time{}
+		return false
+	}
+	if t.doubted.IsZero() {
+		t.doubted = time.Now()
+		t.env.log.Warn("a metadata file looks half-written: the version before it is shown for now", "err", err)
+	}
+	return time.Since(t.doubted) < halfWritten
 }
 
 func (t *Table) result() (*Loaded, error) {
@@ -116,6 +144,7 @@ func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
 		env:     t.env,
 		table:   table,
 		byID:    byID,
+		columns: &t.columns,
 		version: o.Version(),
 		store:   source.Mapped(t.env.files, prefixes),
 	}, nil
@@ -197,13 +226,17 @@ func decompress(r *bufio.Reader) (io.Reader, error) {
 	return r, nil
 }
 
-// Loaded is a table at one metadata version. Immutable.
+// Loaded is a table at one metadata version. Immutable, but for what it has
+// found out for its own use.
 type Loaded struct {
 	env     *env
 	table   *snapshot.Table
 	byID    map[int64]int // places in table.Snapshots
 	version string
 	store   source.Store
+
+	columns  *keyColumns // the Table's
+	foreseen atomic.Bool
 }
 
 // Table returns the table's values.

@@ -79,6 +79,44 @@ func TestBrokenMetadataSurfacesAndIsLoggedOnce(t *testing.T) {
 	load(t, table)
 }
 
+// TestHalfWrittenMetadata writes a version as writers do that rename nothing:
+// what was shown stays until the file is whole, or has been half-written for
+// longer than any writer takes.
+func TestHalfWrittenMetadata(t *testing.T) {
+	whole := document(2, twoSnapshots)
+	for _, c := range []struct{ name, half string }{
+		{"empty", ""},
+		{"cut JSON", string(whole[:len(whole)/2])},
+		{"cut gzip", compressed(string(whole))[:20]},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			folder := filepath.Join(dir, "t", "metadata")
+			write(t, filepath.Join(folder, "v1.metadata.json"), string(whole))
+			var log logBuffer
+			table := openTable(t, filepath.Join(dir, "t"), Options{Refresh: -1, Log: log.logger()})
+			first := load(t, table)
+			second := write(t, filepath.Join(folder, "v2.metadata.json"), c.half)
+			for range 2 {
+				if got := load(t, table); got != first {
+					t.Error("another version is shown next to a half-written one")
+				}
+			}
+			if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], second) {
+				t.Errorf("logged %q", lines)
+			}
+			table.doubted = table.doubted.Add(-halfWritten)
+			if _, err := table.Load(context.Background()); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("after a minute: %v", err)
+			}
+			write(t, second, string(whole))
+			if got := load(t, table); got == first {
+				t.Error("the finished version is not shown")
+			}
+		})
+	}
+}
+
 func TestPinnedMetadataFile(t *testing.T) {
 	dir := t.TempDir()
 	first := write(t, filepath.Join(dir, "t", "metadata", "v1.metadata.json"), string(document(2)))
