@@ -2,7 +2,6 @@ package merge
 
 import (
 	"context"
-	"slices"
 
 	"github.com/icefs/icefs/internal/pqfile"
 )
@@ -121,9 +120,4 @@ func (f *pageForm) fallBack(stored storedPages, live, coded int64) (int64, bool)
 	pages := (live+int64(f.rows)-1)/int64(f.rows) + 1 + values/longPage // 1: the last of indexes
 	indexes := pages*(1+hybridBound(8, f.indexWidth())) + (coded+7)/8*int64(f.indexWidth())
 	return f.dictionaryLength() + f.pagesLength(live, pages, indexes+values) + minSlack, true
-}
-
-// usesDictionary reports whether a chunk may have dictionary-coded pages.
-func usesDictionary(encodings []pqfile.Encoding) bool {
-	return slices.Contains(encodings, pqfile.PlainDictionary) || slices.Contains(encodings, pqfile.RLEDictionary)
 }

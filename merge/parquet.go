@@ -305,6 +305,15 @@ func (e *Engine) raw(object source.Object, from, n int64) *rawSegment {
 	return s
 }
 
+func usesDictionary(encodings []pqfile.Encoding) bool {
+	for _, e := range encodings {
+		if e == pqfile.PlainDictionary || e == pqfile.RLEDictionary {
+			return true
+		}
+	}
+	return false
+}
+
 // servedEncodings lists a raw chunk's encodings for a footer without encoding
 // statistics. Readers take PLAIN_DICTIONARY alone for "all pages are
 // dictionary-coded", which only the statistics could say: the page encodings
