@@ -46,7 +46,7 @@ func dictionaryThenPlain(ctx context.Context, c *pqfile.Chunk) (storedPages, boo
 			continue
 		}
 		values, encoding, ok := dataPage(&h)
-		switch coded := encoding == pqfile.RLEDictionary || encoding == pqfile.PlainDictionary; {
+		switch coded := dictionaryCoded(encoding); {
 		case !ok || values < 0, coded && plain, !coded && encoding != pqfile.Plain:
 			return out, false, nil
 		case coded:

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -306,12 +307,13 @@ func (e *Engine) raw(object source.Object, from, n int64) *rawSegment {
 }
 
 func usesDictionary(encodings []pqfile.Encoding) bool {
-	for _, e := range encodings {
-		if e == pqfile.PlainDictionary || e == pqfile.RLEDictionary {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(encodings, dictionaryCoded)
+}
+
+// dictionaryCoded reports whether an encoding's values are indexes, by either
+// of its names.
+func dictionaryCoded(e pqfile.Encoding) bool {
+	return e == pqfile.PlainDictionary || e == pqfile.RLEDictionary
 }
 
 // servedEncodings lists a raw chunk's encodings for a footer without encoding

@@ -350,11 +350,10 @@ func constantBound(leaf *pqfile.Node, v *pqfile.Values, live int64) bound {
 // dataEncodings tells whether a chunk's data pages are all dictionary-coded, or
 // all PLAIN, as far as the footer lets one be sure.
 func dataEncodings(m *pqfile.ColumnMetaData) (dictOnly, plainOnly bool) {
-	isDict := func(e pqfile.Encoding) bool { return e == pqfile.RLEDictionary || e == pqfile.PlainDictionary }
 	dict, plain, other := 0, 0, 0
 	count := func(e pqfile.Encoding) {
 		switch {
-		case isDict(e):
+		case dictionaryCoded(e):
 			dict++
 		case e == pqfile.Plain:
 			plain++
@@ -375,7 +374,7 @@ func dataEncodings(m *pqfile.ColumnMetaData) (dictOnly, plainOnly bool) {
 			count(e)
 		}
 	}
-	if slices.ContainsFunc(m.Encodings, isDict) {
+	if slices.ContainsFunc(m.Encodings, dictionaryCoded) {
 		return plain+other == 0, false
 	}
 	return false, plain > 0 && other == 0
