@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
 
 	"github.com/apache/iceberg-go"
 	"github.com/twmb/avro/ocf"
@@ -135,11 +133,18 @@ func (l *Loaded) readManifest(ctx context.Context, m iceberg.ManifestFile, metri
 		if err := readable(o, raw); err != nil {
 			return nil, 0, err
 		}
-		d := decoder{table: l.table, manifest: m, metricIDs: metricIDs, partitions: map[string]map[int]any{}}
-		if err := guard(o, func() error { return d.decode(bytes.NewReader(raw)) }); err != nil {
+		r := entryReader{table: l.table, manifest: m, schemas: &l.env.schemas, metricIDs: metricIDs}
+		err = guard(o, func() error {
+			err := r.read(raw)
+			if errors.Is(err, ErrUnsupported) {
+				err = fmt.Errorf("%w: %s", err, o.Location())
+			}
+			return err
+		})
+		if err != nil {
 			return nil, 0, err
 		}
-		return &manifest{files: d.files}, d.bytes, nil
+		return &manifest{files: r.files}, r.bytes, nil
 	})
 	if err != nil {
 		return nil, err
@@ -177,143 +182,3 @@ func guard(o source.Object, decode func() error) (err error) {
 	}
 	return nil
 }
-
-// decoder reads the entries of one manifest.
-type decoder struct {
-	table      *snapshot.Table
-	manifest   iceberg.ManifestFile
-	metricIDs  []int
-	fieldIDs   []int // of the partition spec; nil if it is unknown
-	partitions map[string]map[int]any
-	files      []snapshot.DataFile
-	bytes      int64
-}
-
-func (d *decoder) decode(raw io.Reader) error {
-	stats := len(d.metricIDs) > 0 || d.manifest.ManifestContent() == iceberg.ManifestContentDeletes
-	r, err := iceberg.NewManifestReaderWithProjection(d.manifest, raw,
-		iceberg.ManifestEntryProjection{IncludePruningStats: stats})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	if spec, ok := d.table.Specs[int(d.manifest.PartitionSpecID())]; ok {
-		d.fieldIDs = snapshot.FieldIDs(spec)
-	}
-	for {
-		e, err := r.ReadEntry()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if e.Status() == iceberg.EntryStatusDELETED {
-			continue
-		}
-		if err := d.add(e); err != nil {
-			return fmt.Errorf("%w: manifest %s: %s: %w", ErrCorrupt, d.manifest.FilePath(), e.DataFile().FilePath(), err)
-		}
-	}
-}
-
-// dataFileBytes is the size of a snapshot.DataFile with its bookkeeping.
-const dataFileBytes = 320
-
-// add appends a live entry. Only ADDED entries inherit the manifest's sequence
-// number (iceberg-go does that): an existing one has its own, or is corrupt.
-func (d *decoder) add(e iceberg.ManifestEntry) error {
-	f := e.DataFile()
-	if e.SequenceNum() < 0 {
-		return errors.New("existing entry without a sequence number")
-	}
-	if f.Count() < 0 {
-		return fmt.Errorf("record count %d", f.Count())
-	}
-	partition, err := d.partition(f.Partition())
-	if err != nil {
-		return err
-	}
-	out := snapshot.DataFile{
-		Path:          f.FilePath(),
-		Content:       snapshot.Content(f.ContentType()),
-		Format:        snapshot.Format(strings.ToUpper(string(f.FileFormat()))),
-		SpecID:        int(f.SpecID()),
-		Partition:     partition,
-		Records:       f.Count(),
-		Size:          f.FileSizeBytes(),
-		Sequence:      e.SequenceNum(),
-		FileSequence:  valueOr(e.FileSequenceNum(), e.SequenceNum()),
-		FirstRowID:    valueOr(f.FirstRowID(), -1),
-		EqualityIDs:   f.EqualityFieldIDs(),
-		Referenced:    valueOr(f.ReferencedDataFile(), ""),
-		HasReferenced: f.ReferencedDataFile() != nil,
-		ContentOffset: valueOr(f.ContentOffset(), -1),
-		ContentSize:   valueOr(f.ContentSizeInBytes(), -1),
-		EncryptedKey:  len(f.KeyMetadata()) > 0,
-	}
-	d.bytes += dataFileBytes + int64(len(out.Path)+len(out.Referenced)+8*len(out.EqualityIDs))
-	out.Metrics = d.metrics(f, &out)
-	d.files = append(d.files, out)
-	return nil
-}
-
-// partition checks that a partition has every field of its spec (a field that
-// is left out would make two partitions look alike), and shares the maps of
-// equal partitions.
-func (d *decoder) partition(p map[int]any) (map[int]any, error) {
-	for _, id := range d.fieldIDs {
-		if _, ok := p[id]; !ok {
-			return nil, fmt.Errorf("partition without field %d", id)
-		}
-	}
-	if len(p) == 0 {
-		return nil, nil
-	}
-	key := snapshot.PartitionKey(0, nil, p)
-	if shared, ok := d.partitions[key]; ok {
-		return shared, nil
-	}
-	d.partitions[key] = p
-	d.bytes += int64(len(key)) + 64 + 32*int64(len(p))
-	return p, nil
-}
-
-// metrics keeps what pairing needs.
-func (d *decoder) metrics(f iceberg.DataFile, out *snapshot.DataFile) []snapshot.ColumnMetrics {
-	switch {
-	case out.IsDV():
-		return nil
-	case out.Content == snapshot.PositionDeletes:
-		return d.keep(f, []int{snapshot.PathFieldID})
-	case out.Content == snapshot.EqualityDeletes:
-		return d.keep(f, out.EqualityIDs)
-	case len(d.metricIDs) > 0:
-		return d.keep(f, d.metricIDs)
-	}
-	return nil
-}
-
-func (d *decoder) keep(f iceberg.DataFile, ids []int) []snapshot.ColumnMetrics {
-	values, nulls, nans := f.ValueCounts(), f.NullValueCounts(), f.NaNValueCounts()
-	lower, upper := f.LowerBoundValues(), f.UpperBoundValues()
-	list := make([]snapshot.ColumnMetrics, len(ids))
-	for i, id := range ids {
-		m := snapshot.NoMetrics(id)
-		m.Lower, m.Upper = lower[id], upper[id]
-		for _, count := range []struct {
-			from map[int]int64
-			to   *int64
-		}{{values, &m.Values}, {nulls, &m.Nulls}, {nans, &m.NaNs}} {
-			if n, ok := count.from[id]; ok {
-				*count.to = n
-			}
-		}
-		list[i] = m
-		d.bytes += columnMetricsBytes + int64(len(m.Lower)+len(m.Upper))
-	}
-	return list
-}
-
-// columnMetricsBytes is the size of a snapshot.ColumnMetrics.
-const columnMetricsBytes = 80
