@@ -6,6 +6,7 @@ icefs=$(realpath "$1")
 work=${2:-$(mktemp -d)}
 warehouse=$work/warehouse
 mnt=$work/mnt
+mountpoint -q "$mnt" && "$icefs" umount "$mnt" # of a demo that was cut short
 rm -rf "$warehouse"
 mkdir -p "$warehouse" "$mnt"
 export XDG_CACHE_HOME=$work/cache
