@@ -22,12 +22,11 @@ const maxEntries = 1 << 21
 // entryReader reads the live files of one manifest.
 type entryReader struct {
 	table     *snapshot.Table
-	manifest  iceberg.ManifestFile
+	manifest  manifestFile
 	schemas   *schemas
 	metricIDs []int // of data files
 
 	schema   *manifestSchema
-	content  iceberg.ManifestContent
 	firstRow int64 // of the next file that has none; -1 if files inherit none
 	fieldIDs []int // of the partition spec; nil if it is unknown
 	days     map[int]bool
@@ -57,6 +56,13 @@ type rawEntry struct {
 }
 
 const noNumber = math.MinInt64
+
+func newRawEntry() (e rawEntry) {
+	for i := range e.numbers {
+		e.numbers[i] = noNumber
+	}
+	return e
+}
 
 // number returns a number, or another where there is none.
 func (e *rawEntry) number(f entryField, otherwise int64) int64 {
@@ -110,29 +116,25 @@ func (r *entryReader) begin(c *container) (err error) {
 			return fmt.Errorf("format-version: %w", err)
 		}
 	}
-	if version < 1 || version > maxFormatVersion || version > r.manifest.Version() {
-		return fmt.Errorf("format version %d in a list of version %d", version, r.manifest.Version())
+	if version < 1 || version > maxFormatVersion || version > r.manifest.version {
+		return fmt.Errorf("format version %d in a list of version %d", version, r.manifest.version)
 	}
-	switch content := string(c.metadata["content"]); {
-	case content == "data", content == "" && version == 1:
-		r.content = iceberg.ManifestContentData
-	case content == "deletes":
-		r.content = iceberg.ManifestContentDeletes
-	default:
+	content := string(c.metadata["content"])
+	switch {
+	case content == "" && version == 1:
+		content = "data"
+	case content != "data" && content != "deletes":
 		return fmt.Errorf("content %q", content)
 	}
-	if r.content != r.manifest.ManifestContent() {
-		return fmt.Errorf("content is %s, but the manifest list says %s", r.content, r.manifest.ManifestContent())
+	if deletes := content == "deletes"; deletes != r.manifest.deletes {
+		return fmt.Errorf("content is %s, unlike what the manifest list says", content)
 	}
 	r.firstRow = -1
-	if id := r.manifest.FirstRowID(); id != nil && r.content == iceberg.ManifestContentData {
-		if *id < 0 {
-			return fmt.Errorf("first row id %d", *id)
-		}
-		r.firstRow = *id
+	if !r.manifest.deletes {
+		r.firstRow = r.manifest.firstRow
 	}
 	r.partitions, r.days = map[string]map[int]any{}, map[int]bool{}
-	if spec, ok := r.table.Specs[int(r.manifest.PartitionSpecID())]; ok {
+	if spec, ok := r.table.Specs[r.manifest.specID]; ok {
 		r.fieldIDs = snapshot.FieldIDs(spec)
 		for _, f := range spec.Fields() {
 			if _, ok := f.Transform.(iceberg.DayTransform); ok {
@@ -140,17 +142,14 @@ func (r *entryReader) begin(c *container) (err error) {
 			}
 		}
 	}
-	r.schema, err = r.schemas.entries(c.metadata["avro.schema"])
+	r.schema, err = r.schemas.manifests.get(c.metadata["avro.schema"], newManifestSchema)
 	return err
 }
 
 // entry decodes an entry, and keeps its file if it is live.
 func (r *entryReader) entry(d *cursor) error {
+	r.raw = newRawEntry()
 	e := &r.raw
-	*e = rawEntry{}
-	for i := range e.numbers {
-		e.numbers[i] = noNumber
-	}
 	for _, s := range r.schema.entry {
 		if s.field != fieldDataFile {
 			e.set(d, s)
@@ -205,9 +204,9 @@ func (r *entryReader) check() error {
 	switch content := iceberg.ManifestEntryContent(e.number(fieldContent, 0)); {
 	case content < iceberg.EntryContentData || content > iceberg.EntryContentEqDeletes:
 		return fmt.Errorf("entry content %d", content)
-	case content == iceberg.EntryContentData && r.content != iceberg.ManifestContentData:
+	case content == iceberg.EntryContentData && r.manifest.deletes:
 		return errors.New("data file in a manifest of delete files")
-	case content != iceberg.EntryContentData && r.content == iceberg.ManifestContentData:
+	case content != iceberg.EntryContentData && !r.manifest.deletes:
 		return errors.New("delete file in a manifest of data files")
 	}
 	if e.texts[fieldPath] == nil || e.texts[fieldFormat] == nil {
@@ -221,7 +220,7 @@ func (r *entryReader) check() error {
 // manifest's: an existing one has its own, or is corrupt.
 func (r *entryReader) sequences() (data, file int64, err error) {
 	data, file = r.raw.numbers[fieldSequence], r.raw.numbers[fieldFileSequence]
-	inherited := r.manifest.SequenceNum()
+	inherited := r.manifest.sequence
 	added := iceberg.ManifestEntryStatus(r.raw.numbers[fieldStatus]) == iceberg.EntryStatusADDED
 	if inherited == 0 || added {
 		if data == noNumber {
@@ -270,7 +269,7 @@ func (r *entryReader) add() error {
 	f := snapshot.DataFile{
 		Content:       snapshot.Content(e.number(fieldContent, 0)),
 		Format:        format(e.texts[fieldFormat]),
-		SpecID:        int(r.manifest.PartitionSpecID()),
+		SpecID:        r.manifest.specID,
 		Partition:     partition,
 		Records:       records,
 		Size:          e.number(fieldSize, 0),

@@ -110,36 +110,60 @@ func TestManifestsOfEnginesAsIcebergGo(t *testing.T) {
 			continue // a table that cannot be read: TestRealTables knows which
 		}
 		for i := range l.table.Snapshots {
-			list, err := l.manifests(ctx, &l.table.Snapshots[i])
+			s := &l.table.Snapshots[i]
+			if s.ManifestList == "" {
+				continue // nothing that iceberg-go would read alone
+			}
+			list, err := l.manifests(ctx, s)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			for _, m := range list {
-				o, err := l.store.Open(ctx, m.FilePath())
-				if err != nil {
-					t.Fatal(err)
+			theirs, err := iceberg.ReadManifestList(bytes.NewReader(contentOf(t, l, s.ManifestList)))
+			if err != nil || len(theirs) != len(list) {
+				t.Fatalf("%s: %d manifests, want %d, %v", name, len(list), len(theirs), err)
+			}
+			for i, m := range list {
+				if want := listedByIcebergGo(theirs[i]); m != want {
+					t.Errorf("%s: manifest %+v, want %+v", name, m, want)
 				}
-				raw, err := readAll(ctx, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				raw := contentOf(t, l, m.path)
 				r := entryReader{table: l.table, manifest: m, schemas: &schemas{}, metricIDs: ids}
 				if err := r.read(raw); err != nil {
-					t.Errorf("%s: %s: %v", name, m.FilePath(), err)
+					t.Errorf("%s: %s: %v", name, m.path, err)
 					continue
 				}
-				want, err := byIcebergGo(m, raw, ids)
+				want, err := byIcebergGo(theirs[i], raw, ids)
 				if err != nil {
 					t.Fatal(err)
 				}
-				sameFiles(t, name+" "+m.FilePath(), r.files, want)
+				sameFiles(t, name+" "+m.path, r.files, want)
 				decoded++
 			}
 		}
 	}
 	if decoded < 100 {
 		t.Errorf("only %d manifests", decoded)
+	}
+}
+
+func contentOf(t *testing.T, l *Loaded, location string) []byte {
+	t.Helper()
+	o, err := l.store.Open(context.Background(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := readAll(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func listedByIcebergGo(m iceberg.ManifestFile) manifestFile {
+	return manifestFile{
+		path: m.FilePath(), version: m.Version(), deletes: m.ManifestContent() == iceberg.ManifestContentDeletes, specID: int(m.PartitionSpecID()),
+		sequence: m.SequenceNum(), snapshot: m.SnapshotID(), firstRow: valueOr(m.FirstRowID(), -1), encrypted: len(m.KeyMetadata()) > 0,
 	}
 }
 
@@ -201,7 +225,7 @@ func writeAndRead(t *testing.T, spec iceberg.PartitionSpec, schema *iceberg.Sche
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	m := iceberg.NewManifestFile(3, "m.avro", int64(body.Len()), 0, id).SequenceNum(5, 5).Build()
+	m := manifestFile{path: "m.avro", version: 3, sequence: 5, snapshot: id, firstRow: -1}
 	r := entryReader{table: &snapshot.Table{Specs: map[int]iceberg.PartitionSpec{0: spec}}, manifest: m, schemas: &schemas{}}
 	if err := r.read(body.Bytes()); err != nil {
 		t.Fatal(err)
@@ -242,7 +266,7 @@ func TestCodecsOfManifests(t *testing.T) {
 // planFiles reads the manifest of a table's only snapshot.
 func planFiles(t *testing.T, raw string) ([]snapshot.DataFile, error) {
 	t.Helper()
-	m := iceberg.NewManifestFile(2, "m.avro", int64(len(raw)), 0, 7).Content(iceberg.ManifestContentData).SequenceNum(5, 5).Build()
+	m := manifestFile{path: "m.avro", version: 2, sequence: 5, snapshot: 7, firstRow: -1}
 	r := entryReader{table: &snapshot.Table{}, manifest: m, schemas: &schemas{}}
 	err := r.read([]byte(raw))
 	return r.files, err
@@ -257,7 +281,7 @@ func FuzzEntries(f *testing.F) {
 		}
 		f.Add([]byte(avroFileWith(f, fmt.Sprintf(entryFields, identityField), v2Meta("data"), opts, entryOf(1, "a", "partition", record{"p": "x"}))))
 	}
-	m := iceberg.NewManifestFile(2, "m.avro", 100, 0, 7).Content(iceberg.ManifestContentData).SequenceNum(5, 5).Build()
+	m := manifestFile{path: "m.avro", version: 2, sequence: 5, snapshot: 7, firstRow: -1}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := entryReader{table: &snapshot.Table{}, manifest: m, schemas: &schemas{}, metricIDs: []int{1}}
 		if err := r.read(raw); err == nil && len(r.files) > len(raw)*8 {
@@ -273,7 +297,7 @@ func TestSchemasRefused(t *testing.T) {
 	}
 	const good = `{"name":"file_path","type":"string"},{"name":"file_format","type":"string"},{"name":"record_count","type":"long"},
 		{"name":"partition","type":{"type":"record","name":"p","fields":[]}}`
-	if _, err := (&schemas{}).entries([]byte(data(good))); err != nil {
+	if _, err := (&schemas{}).manifests.get([]byte(data(good)), newManifestSchema); err != nil {
 		t.Fatal(err)
 	}
 	for name, schema := range map[string]string{
@@ -290,8 +314,58 @@ func TestSchemasRefused(t *testing.T) {
 		"items of no bytes":  data(good + `,{"name":"x","type":{"type":"array","items":"null"}}`),
 		"recursive":          data(good + `,{"name":"x","type":["null","d"]}`),
 	} {
-		if _, err := (&schemas{}).entries([]byte(schema)); err == nil {
+		if _, err := (&schemas{}).manifests.get([]byte(schema), newManifestSchema); err == nil {
 			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// list decodes a manifest list of one manifest.
+func list(t *testing.T, schema string, meta map[string]string, entry record) ([]manifestFile, error) {
+	t.Helper()
+	return readList([]byte(avroFile(t, schema, meta, entry)), &schemas{})
+}
+
+func TestManifestLists(t *testing.T) {
+	const v1 = `{"type":"record","name":"manifest_file","fields":[
+		{"name":"manifest_path","type":"string","field-id":500},
+		{"name":"partition_spec_id","type":"int","field-id":502},
+		{"name":"added_snapshot_id","type":["null","long"],"default":null,"field-id":503}]}`
+	v2 := strings.Replace(v1, `{"name":"manifest_path"`, `{"name":"content","type":"int","field-id":517},{"name":"sequence_number","type":"long","field-id":515},{"name":"manifest_path"`, 1)
+	v3 := strings.Replace(v2, `{"name":"manifest_path"`, `{"name":"first_row_id","type":["null","long"],"field-id":520},{"name":"manifest_path"`, 1)
+	entry := func(snapshot any, changes ...any) record {
+		r := record{"manifest_path": "m", "partition_spec_id": 4, "added_snapshot_id": snapshot, "content": 1, "sequence_number": int64(9), "first_row_id": nil}
+		for i := 0; i < len(changes); i += 2 {
+			r[changes[i].(string)] = changes[i+1]
+		}
+		return r
+	}
+	version := func(v string) map[string]string { return map[string]string{"format-version": v} }
+	for _, c := range []struct {
+		schema string
+		meta   map[string]string
+		entry  record
+		want   manifestFile
+		err    string
+	}{
+		{v1, nil, entry(nil), manifestFile{path: "m", version: 1, specID: 4, snapshot: -1, firstRow: -1}, ""},
+		{v1, version("1"), entry(int64(7)), manifestFile{path: "m", version: 1, specID: 4, snapshot: 7, firstRow: -1}, ""},
+		{v2, nil, entry(int64(7)), manifestFile{path: "m", version: 2, deletes: true, specID: 4, sequence: 9, snapshot: 7, firstRow: -1}, ""},
+		{v2, version("3"), entry(int64(7), "content", 0), manifestFile{path: "m", version: 3, specID: 4, sequence: 9, snapshot: 7, firstRow: -1}, ""},
+		{v3, nil, entry(int64(7), "first_row_id", int64(0)), manifestFile{path: "m", version: 3, deletes: true, specID: 4, sequence: 9, snapshot: 7}, ""},
+		{v3, nil, entry(int64(7), "first_row_id", int64(-2)), manifestFile{}, "first row id -2"},
+		{v2, nil, entry(int64(7), "content", 2), manifestFile{}, "content 2"},
+		{v2, version("1"), entry(int64(7)), manifestFile{}, "format version 1"},
+		{v2, version("4"), entry(int64(7)), manifestFile{}, "format version 4"},
+		{v2, version("two"), entry(int64(7)), manifestFile{}, "format-version"},
+		{`{"type":"record","name":"x","fields":[{"name":"manifest_path","type":"string"}]}`, nil, record{"manifest_path": "m"}, manifestFile{}, "partition_spec_id"},
+	} {
+		got, err := list(t, c.schema, c.meta, c.entry)
+		switch {
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%v: %+v, error %v, want %q", c.entry, got, err, c.err)
+		case c.err == "" && (err != nil || len(got) != 1 || got[0] != c.want):
+			t.Errorf("%v: %+v, %v, want %+v", c.entry, got, err, c.want)
 		}
 	}
 }

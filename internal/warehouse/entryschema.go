@@ -9,7 +9,8 @@ import (
 	"github.com/twmb/avro"
 )
 
-// entryField is a field of a manifest entry, or of its data_file, that is used.
+// entryField is a field that is used of a manifest entry, its data_file, or an
+// entry of a manifest list.
 type entryField uint8
 
 const (
@@ -35,6 +36,8 @@ const (
 	fieldReferenced
 	fieldOffset
 	fieldLength
+	fieldSpec
+	fieldSnapshot
 	fieldCount
 )
 
@@ -177,44 +180,47 @@ func (t *avroType) isPair(value avroKind) bool {
 	return t.kind == avroRecord && len(t.fields) == 2 && t.fields[0].typ.kind == avroInt && t.fields[1].typ.kind == value
 }
 
-// schemas keeps the schemas of manifests, which are few: one for each partition
-// spec, format version and writer. Parsing one takes longer than many entries.
+// schemas keeps compiled schemas, which are few: one for each partition spec,
+// format version and writer. Parsing one takes longer than many entries.
 type schemas struct {
+	manifests compiled[manifestSchema]
+	lists     compiled[listSchema]
+}
+
+// compiled keeps what schemas of one kind were compiled to, by their texts.
+type compiled[T any] struct {
 	mu    sync.Mutex
-	known map[string]*manifestSchema
+	known map[string]*T
 }
 
 // maxSchemas bounds what is kept; with more, some are parsed again.
 const maxSchemas = 256
 
-// entries returns the schema of manifest entries that a text spells.
-func (s *schemas) entries(text []byte) (*manifestSchema, error) {
-	s.mu.Lock()
-	e := s.known[string(text)]
-	s.mu.Unlock()
-	if e != nil {
-		return e, nil
+// get returns what a schema was compiled to, or compiles it.
+func (c *compiled[T]) get(text []byte, compile func(*avroType) (*T, error)) (*T, error) {
+	c.mu.Lock()
+	known := c.known[string(text)]
+	c.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
-	t, err := parseAvroType(text)
-	if err != nil {
-		return nil, err
-	}
-	if e, err = newManifestSchema(t); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil || len(s.known) >= maxSchemas {
-		s.known = map[string]*manifestSchema{}
-	}
-	s.known[string(text)] = e
-	return e, nil
-}
-
-func parseAvroType(text []byte) (*avroType, error) {
 	parsed, err := avro.Parse(string(text), avro.WithLaxNames(nil))
 	if err != nil {
 		return nil, err
 	}
-	return newAvroType(parsed.Root(), map[string]*avro.SchemaNode{}, 0)
+	t, err := newAvroType(parsed.Root(), map[string]*avro.SchemaNode{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := compile(t)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxSchemas {
+		c.known = map[string]*T{}
+	}
+	c.known[string(text)] = fresh
+	return fresh, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/apache/iceberg-go"
 	"github.com/twmb/avro/ocf"
 
 	"github.com/icefs/icefs/internal/source"
@@ -22,7 +21,7 @@ type manifest struct {
 
 // manifests returns the manifests of a snapshot, as its manifest list or (old
 // v1) the snapshot itself lists them.
-func (l *Loaded) manifests(ctx context.Context, s *snapshot.Snapshot) ([]iceberg.ManifestFile, error) {
+func (l *Loaded) manifests(ctx context.Context, s *snapshot.Snapshot) ([]manifestFile, error) {
 	if s.ManifestList == "" {
 		return l.inlineManifests(ctx, s)
 	}
@@ -39,33 +38,29 @@ func (l *Loaded) manifests(ctx context.Context, s *snapshot.Snapshot) ([]iceberg
 		if err := readable(o, raw); err != nil {
 			return nil, 0, err
 		}
-		var list []iceberg.ManifestFile
+		var list []manifestFile
 		err = guard(o, func() error {
-			list, err = iceberg.ReadManifestList(bytes.NewReader(raw))
-			return err
+			list, err = readList(raw, &l.env.schemas)
+			return named(o, err)
 		})
 		return list, int64(len(raw)) + int64(len(list))*manifestFileBytes, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return list.([]iceberg.ManifestFile), nil
+	return list.([]manifestFile), nil
 }
-
-// manifestFileBytes is about what iceberg-go keeps for a manifest-list entry.
-const manifestFileBytes = 512
 
 // inlineManifests describes the manifests that a v1 snapshot lists itself. Their
 // own headers tell the partition spec.
-func (l *Loaded) inlineManifests(ctx context.Context, s *snapshot.Snapshot) ([]iceberg.ManifestFile, error) {
-	list := make([]iceberg.ManifestFile, 0, len(s.Manifests))
+func (l *Loaded) inlineManifests(ctx context.Context, s *snapshot.Snapshot) ([]manifestFile, error) {
+	list := make([]manifestFile, 0, len(s.Manifests))
 	for _, path := range s.Manifests {
 		h, err := l.header(ctx, path)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, iceberg.NewManifestFile(1, path, h.size, int32(h.specID), s.ID).
-			AddedFiles(-1).ExistingFiles(-1).DeletedFiles(-1).Build())
+		list = append(list, manifestFile{path: path, version: 1, specID: h.specID, snapshot: s.ID, firstRow: -1})
 	}
 	return list, nil
 }
@@ -106,24 +101,19 @@ func (l *Loaded) header(ctx context.Context, path string) (h manifestHeader, err
 // readManifest returns the live files of a manifest. Metrics are kept for the
 // columns metricIDs of data files, for the key columns of equality deletes, and
 // for the paths of position deletes.
-func (l *Loaded) readManifest(ctx context.Context, m iceberg.ManifestFile, metricIDs []int) (*manifest, error) {
-	if len(m.KeyMetadata()) > 0 {
-		return nil, fmt.Errorf("%w: manifest %s is encrypted", ErrUnsupported, m.FilePath())
+func (l *Loaded) readManifest(ctx context.Context, m manifestFile, metricIDs []int) (*manifest, error) {
+	if m.encrypted {
+		return nil, fmt.Errorf("%w: manifest %s is encrypted", ErrUnsupported, m.path)
 	}
-	if m.ManifestContent() != iceberg.ManifestContentData {
+	if m.deletes {
 		metricIDs = nil
 	}
-	o, err := l.store.Open(ctx, m.FilePath())
+	o, err := l.store.Open(ctx, m.path)
 	if err != nil {
 		return nil, err
 	}
-	firstRow := int64(-1)
-	if id := m.FirstRowID(); id != nil {
-		firstRow = *id
-	}
 	// All that entries inherit from the list is part of the key.
-	key := fmt.Sprintf("manifest|%s|%d|%d|%d|%d|%d|%v", o.Version(), m.Version(), m.SequenceNum(),
-		m.PartitionSpecID(), m.SnapshotID(), firstRow, metricIDs)
+	key := fmt.Sprintf("manifest|%s|%d|%d|%d|%d|%d|%v", o.Version(), m.version, m.sequence, m.specID, m.snapshot, m.firstRow, metricIDs)
 	v, err := l.env.cache.Get(ctx, key, func(ctx context.Context) (any, int64, error) {
 		l.env.stats.ManifestsRead.Add(1)
 		raw, err := readAll(ctx, o)
@@ -134,14 +124,7 @@ func (l *Loaded) readManifest(ctx context.Context, m iceberg.ManifestFile, metri
 			return nil, 0, err
 		}
 		r := entryReader{table: l.table, manifest: m, schemas: &l.env.schemas, metricIDs: metricIDs}
-		err = guard(o, func() error {
-			err := r.read(raw)
-			if errors.Is(err, ErrUnsupported) {
-				err = fmt.Errorf("%w: %s", err, o.Location())
-			}
-			return err
-		})
-		if err != nil {
+		if err := guard(o, func() error { return named(o, r.read(raw)) }); err != nil {
 			return nil, 0, err
 		}
 		return &manifest{files: r.files}, r.bytes, nil
@@ -161,6 +144,14 @@ func readable(o source.Object, raw []byte) error {
 		return fmt.Errorf("%w: manifest %s is encrypted", ErrUnsupported, o.Location())
 	}
 	return nil
+}
+
+// named adds the object to an error that guard leaves as it is.
+func named(o source.Object, err error) error {
+	if errors.Is(err, ErrUnsupported) {
+		return fmt.Errorf("%s: %w", o.Location(), err)
+	}
+	return err
 }
 
 // guard turns errors and panics of decoders into ErrCorrupt of o. Decoders of

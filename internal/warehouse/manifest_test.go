@@ -41,7 +41,7 @@ const (
 			{"name":"referenced_data_file","type":["null","string"],"default":null,"field-id":143},
 			{"name":"content_offset","type":["null","long"],"default":null,"field-id":144},
 			{"name":"content_size_in_bytes","type":["null","long"],"default":null,"field-id":145}]}}]}`
-	listSchema = `{"type":"record","name":"manifest_file","fields":[
+	listFields = `{"type":"record","name":"manifest_file","fields":[
 		{"name":"manifest_path","type":"string","field-id":500},
 		{"name":"manifest_length","type":"long","field-id":501},
 		{"name":"partition_spec_id","type":"int","field-id":502},
@@ -150,7 +150,7 @@ func tableOf(t *testing.T, listMeta map[string]string, manifests ...testManifest
 		}
 		list = append(list, entry)
 	}
-	listPath := write(t, filepath.Join(dir, "metadata", "list.avro"), avroFile(t, listSchema, listMeta, list...))
+	listPath := write(t, filepath.Join(dir, "metadata", "list.avro"), avroFile(t, listFields, listMeta, list...))
 	metadata := string(document(3, `"current-snapshot-id":7`, `"snapshots":[{"snapshot-id":7,"timestamp-ms":1,"manifest-list":"`+listPath+`"}]`))
 	metadata = strings.Replace(metadata, `"partition-specs":[`, `"partition-specs":[{"spec-id":1,"fields":[{"source-id":1,"field-id":1000,"name":"p","transform":"identity"}]},`, 1)
 	write(t, filepath.Join(dir, "metadata", "v1.metadata.json"), metadata)
