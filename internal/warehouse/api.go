@@ -64,6 +64,8 @@ type env struct {
 	cache Cache
 	stats *Stats
 	log   *slog.Logger
+
+	schemas schemas
 }
 
 func newEnv(opt Options, roots ...string) (*env, error) {

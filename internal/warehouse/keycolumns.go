@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/apache/iceberg-go"
-
 	"github.com/icefs/icefs/snapshot"
 )
 
@@ -76,9 +74,9 @@ func hasEqualityDeletes(s *snapshot.Snapshot) bool {
 }
 
 // byContent tells manifests of data files from those of deletes.
-func byContent(list []iceberg.ManifestFile) (data, deletes []iceberg.ManifestFile) {
+func byContent(list []manifestFile) (data, deletes []manifestFile) {
 	for _, m := range list {
-		if m.ManifestContent() == iceberg.ManifestContentDeletes {
+		if m.deletes {
 			deletes = append(deletes, m)
 		} else {
 			data = append(data, m)

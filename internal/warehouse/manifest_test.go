@@ -23,7 +23,7 @@ import (
 // The schemas of manifests and manifest lists, with the fields that readers
 // need. %s is the type of the partition.
 const (
-	entrySchema = `{"type":"record","name":"manifest_entry","fields":[
+	entryFields = `{"type":"record","name":"manifest_entry","fields":[
 		{"name":"status","type":"int","field-id":0},
 		{"name":"snapshot_id","type":["null","long"],"default":null,"field-id":1},
 		{"name":"sequence_number","type":["null","long"],"default":null,"field-id":3},
@@ -41,7 +41,7 @@ const (
 			{"name":"referenced_data_file","type":["null","string"],"default":null,"field-id":143},
 			{"name":"content_offset","type":["null","long"],"default":null,"field-id":144},
 			{"name":"content_size_in_bytes","type":["null","long"],"default":null,"field-id":145}]}}]}`
-	listSchema = `{"type":"record","name":"manifest_file","fields":[
+	listFields = `{"type":"record","name":"manifest_file","fields":[
 		{"name":"manifest_path","type":"string","field-id":500},
 		{"name":"manifest_length","type":"long","field-id":501},
 		{"name":"partition_spec_id","type":"int","field-id":502},
@@ -66,6 +66,11 @@ type record = map[string]any
 // avroFile writes an Avro file of records.
 func avroFile(t *testing.T, schema string, meta map[string]string, records ...record) string {
 	t.Helper()
+	return avroFileWith(t, schema, meta, nil, records...)
+}
+
+func avroFileWith(t testing.TB, schema string, meta map[string]string, opts []ocf.WriterOpt, records ...record) string {
+	t.Helper()
 	s, err := avro.Parse(schema)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +80,7 @@ func avroFile(t *testing.T, schema string, meta map[string]string, records ...re
 		raw[key] = []byte(value)
 	}
 	var b bytes.Buffer
-	w, err := ocf.NewWriter(&b, s, ocf.WithSchema(schema), ocf.WithMetadata(raw))
+	w, err := ocf.NewWriter(&b, s, append(opts, ocf.WithSchema(schema), ocf.WithMetadata(raw))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +136,7 @@ func tableOf(t *testing.T, listMeta map[string]string, manifests ...testManifest
 		path := filepath.Join(dir, "metadata", fmt.Sprintf("m%d.avro", i))
 		raw := m.raw
 		if raw == "" {
-			raw = avroFile(t, fmt.Sprintf(entrySchema, m.partition), m.meta, m.entries...)
+			raw = avroFile(t, fmt.Sprintf(entryFields, m.partition), m.meta, m.entries...)
 		}
 		write(t, path, raw)
 		entry := record{
@@ -145,7 +150,7 @@ func tableOf(t *testing.T, listMeta map[string]string, manifests ...testManifest
 		}
 		list = append(list, entry)
 	}
-	listPath := write(t, filepath.Join(dir, "metadata", "list.avro"), avroFile(t, listSchema, listMeta, list...))
+	listPath := write(t, filepath.Join(dir, "metadata", "list.avro"), avroFile(t, listFields, listMeta, list...))
 	metadata := string(document(3, `"current-snapshot-id":7`, `"snapshots":[{"snapshot-id":7,"timestamp-ms":1,"manifest-list":"`+listPath+`"}]`))
 	metadata = strings.Replace(metadata, `"partition-specs":[`, `"partition-specs":[{"spec-id":1,"fields":[{"source-id":1,"field-id":1000,"name":"p","transform":"identity"}]},`, 1)
 	write(t, filepath.Join(dir, "metadata", "v1.metadata.json"), metadata)
@@ -212,9 +217,9 @@ func TestInheritance(t *testing.T) {
 
 func TestInlineManifests(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
-	partitioned := avroFile(t, fmt.Sprintf(entrySchema, identityField), map[string]string{"partition-spec-id": "1"},
+	partitioned := avroFile(t, fmt.Sprintf(entryFields, identityField), map[string]string{"partition-spec-id": "1"},
 		entryOf(1, "b", "partition", record{"p": "x"}))
-	plain := avroFile(t, fmt.Sprintf(entrySchema, ""), nil, entryOf(0, "a"), entryOf(2, "c"))
+	plain := avroFile(t, fmt.Sprintf(entryFields, ""), nil, entryOf(0, "a"), entryOf(2, "c"))
 	var paths []string
 	for name, raw := range map[string]string{"m1.avro": partitioned, "m2.avro": plain} {
 		paths = append(paths, `"`+write(t, filepath.Join(dir, "metadata", name), raw)+`"`)

@@ -85,7 +85,7 @@ func equalityIDs(deletes []*snapshot.DataFile) []int {
 }
 
 // readManifests returns the live files of manifests, in their order.
-func (l *Loaded) readManifests(ctx context.Context, list []iceberg.ManifestFile, metricIDs []int) ([]*snapshot.DataFile, error) {
+func (l *Loaded) readManifests(ctx context.Context, list []manifestFile, metricIDs []int) ([]*snapshot.DataFile, error) {
 	read := make([]*manifest, len(list))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(manifestReaders)
@@ -128,7 +128,7 @@ func (l *Loaded) SchemaOf(ctx context.Context, s *snapshot.Snapshot) (int, error
 		return 0, err
 	}
 	if newest := newestManifest(list, s.ID); newest != nil {
-		h, err := l.header(ctx, newest.FilePath())
+		h, err := l.header(ctx, newest.path)
 		if err != nil {
 			return 0, err
 		}
@@ -141,12 +141,13 @@ func (l *Loaded) SchemaOf(ctx context.Context, s *snapshot.Snapshot) (int, error
 
 // newestManifest returns the first manifest that a snapshot added, else the
 // first of the highest sequence number: writers list new manifests first.
-func newestManifest(list []iceberg.ManifestFile, snapshotID int64) (newest iceberg.ManifestFile) {
-	for _, m := range list {
-		if m.SnapshotID() == snapshotID {
+func newestManifest(list []manifestFile, snapshotID int64) (newest *manifestFile) {
+	for i := range list {
+		m := &list[i]
+		if m.snapshot == snapshotID {
 			return m
 		}
-		if newest == nil || m.SequenceNum() > newest.SequenceNum() {
+		if newest == nil || m.sequence > newest.sequence {
 			newest = m
 		}
 	}

@@ -204,7 +204,7 @@ func TestHeaderTellsTheSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := newestManifest(list, s.ID); m.SnapshotID() != s.ID {
+		if m := newestManifest(list, s.ID); m.snapshot != s.ID {
 			continue // it added no manifest: its newest one may have another schema
 		}
 		several[got] = true
@@ -240,7 +240,7 @@ func readOnce(t *testing.T, name string, least int64) {
 				t.Fatal(err)
 			}
 			for _, m := range list {
-				distinct[m.FilePath()] = true
+				distinct[m.path] = true
 			}
 		}
 	}
