@@ -54,7 +54,7 @@ func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapsh
 		if err != nil {
 			return nil, err
 		}
-		return avroColumns{file}, nil
+		return avroColumns{file}, file.CheckRows(f.Records)
 	default:
 		return nil, fmt.Errorf("%s: %s files cannot be read here: %w", f.Path, f.Format, ErrUnsupported)
 	}

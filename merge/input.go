@@ -128,7 +128,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	}
 	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey()}
 	if f.Format == snapshot.Avro {
-		if in.avro, err = e.openAvro(ctx, obj); err != nil {
+		if in.avro, err = e.openAvro(ctx, obj, f.Records); err != nil {
 			return nil, err
 		}
 		in.firstRow, in.stored = avroGroups(in.avro.Blocks)

@@ -67,7 +67,7 @@ func (e *Engine) openText(ctx context.Context, s Scan, set *textSetup, i int) (*
 		}
 		in.source = &parquetRows{file: pq, columns: projection.Columns}
 	case snapshot.Avro:
-		file, err := e.openAvro(ctx, obj)
+		file, err := e.openAvro(ctx, obj, f.Records)
 		if err != nil {
 			return nil, err
 		}
