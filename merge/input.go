@@ -85,8 +85,7 @@ func (s *groupSource) storedBytes(leaf int) int64 {
 	n := int64(0)
 	for _, src := range s.in.columns[leaf].Stored() {
 		if s.in.pq != nil {
-			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-			n += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
+			n += s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData.StoredBytes()
 		}
 	}
 	return n

@@ -196,6 +196,13 @@ type ColumnMetaData struct {
 	SizeStatistics        *SizeStatistics
 }
 
+// StoredBytes is about how long the chunk's values are when they are decoded, as
+// far as its sizes tell: at least 0, and more than that if they are
+// dictionary-coded.
+func (m *ColumnMetaData) StoredBytes() int64 {
+	return max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
+}
+
 // ColumnChunk is a row group's entry for one leaf.
 type ColumnChunk struct {
 	FilePath          *string
