@@ -56,6 +56,10 @@ const (
 	LZ4Raw
 )
 
+// Decodable reports whether pages in the codec can be decompressed here: all
+// but LZO, and numbers that stand for no codec.
+func (c Codec) Decodable() bool { return c >= Uncompressed && c <= LZ4Raw && c != LZO }
+
 // PageType is the kind of a page.
 type PageType int32
 
