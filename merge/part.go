@@ -57,7 +57,7 @@ func identical(in *input, view *pqfile.Schema, noSplice bool) bool {
 				return false // a row group without rows troubles readers
 			}
 			c, err := in.pq.Chunk(g, col.Source)
-			if err != nil || !c.TrustedWriter || c.Meta.Codec == pqfile.LZ4 || c.Meta.Codec == pqfile.LZO {
+			if err != nil || !c.TrustedWriter || c.Meta.Codec == pqfile.LZ4 || !c.Meta.Codec.Decodable() {
 				return false
 			}
 		}
