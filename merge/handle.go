@@ -2,7 +2,10 @@ package merge
 
 import (
 	"context"
+	"os"
 	"sync"
+
+	"github.com/icefs/icefs/internal/source"
 )
 
 // heldBytes bounds the chunks that one handle keeps for itself: a reader takes
@@ -30,19 +33,73 @@ var _ Handle = (*handle)(nil)
 
 // ReadAt implements Handle.
 func (h *handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.readAt(ctx, h, p, off)
+}
+
+// its returns the layout, which the handle then keeps.
+func (h *handle) its(ctx context.Context) (*layout, error) {
 	h.mu.Lock()
 	l := h.layout
 	h.mu.Unlock()
-	if l == nil {
-		var err error
-		if l, err = h.view.layout(ctx); err != nil {
-			return 0, err
-		}
-		h.mu.Lock()
-		h.layout = l
-		h.mu.Unlock()
+	if l != nil {
+		return l, nil
 	}
-	return l.readAt(ctx, h, p, off)
+	l, err := h.view.layout(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.layout = l
+	return l, nil
+}
+
+var _ Passthrough = (*handle)(nil)
+
+// OpenFile implements Passthrough.
+func (h *handle) OpenFile(ctx context.Context) (*os.File, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := l.whole.(source.Filer); ok {
+		return f.OpenFile()
+	}
+	return nil, nil
+}
+
+// Stored implements Passthrough.
+func (h *handle) Stored(ctx context.Context) bool {
+	l, err := h.its(ctx)
+	return err == nil && l.raw > l.length/2
+}
+
+// Borrow implements Passthrough.
+func (h *handle) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func(), bool) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, 0, nil, false
+	}
+	s, at := l.stored(off, int64(n))
+	if s == nil {
+		return nil, 0, nil, false
+	}
+	local, ok := s.object.(source.Filer)
+	if !ok {
+		return nil, 0, nil, false
+	}
+	f, release, err := local.Borrow()
+	if err != nil {
+		return nil, 0, nil, false
+	}
+	if s.served != nil {
+		s.served.Add(int64(n))
+	}
+	return f, at, release, true
 }
 
 // Close implements Handle.

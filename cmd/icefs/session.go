@@ -14,6 +14,7 @@ import (
 
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
@@ -36,6 +37,7 @@ type session struct {
 	counters  merge.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
+	kernel    fs.Stats
 }
 
 // openSession opens SOURCE and builds the tree over it. control adds .icefs.
@@ -170,7 +172,7 @@ func (s *session) checkCacheDir() error {
 
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
-	engine := merge.NewEngine(merge.Options{
+	options := merge.Options{
 		Cache:           s.memory,
 		Persist:         s.disk,
 		Deletes:         resolver,
@@ -180,10 +182,11 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MetadataColumns: s.opt.metadata,
 		Stats:           &s.parquet,
 		Counters:        &s.counters,
-	})
+	}
+	s.opt.off.apply(&options)
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
-		Views:          engine,
+		Views:          merge.NewEngine(options),
 		Show:           s.opt.show,
 		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
