@@ -3,15 +3,11 @@ package merge
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/icefs/icefs/internal/source"
 )
-
-// heldBytes bounds the chunks that one handle keeps for itself: a reader takes
-// a chunk in many small reads, several columns at a time, and the cache may
-// decline any value.
-const heldBytes = 64 << 20
 
 // handle is one reader of a Parquet view. It keeps the layout and the rewritten
 // chunks it has read last. Safe for concurrent use.
@@ -22,6 +18,7 @@ type handle struct {
 	layout *layout
 	chunks []heldChunk // most recent last
 	bytes  int64
+	closed bool
 }
 
 type heldChunk struct {
@@ -105,9 +102,17 @@ func (h *handle) Borrow(ctx context.Context, off int64, n int) (*os.File, int64,
 // Close implements Handle.
 func (h *handle) Close() error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.layout, h.chunks, h.bytes = nil, nil, 0
+	h.layout, h.chunks, h.bytes, h.closed = nil, nil, 0, true
+	h.mu.Unlock()
+	h.view.engine.memory.holdings.forget(h)
 	return nil
+}
+
+// drop implements holder.
+func (h *handle) drop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.chunks, h.bytes = nil, 0
 }
 
 // held returns the bytes of a chunk that the handle keeps, or nil. h may be nil.
@@ -127,22 +132,30 @@ func (h *handle) held(r *rewrite) []byte {
 	return nil
 }
 
-// hold keeps a chunk, and drops those read longest ago. h may be nil.
+// hold keeps a chunk, and drops those read longest ago: a reader takes a chunk in
+// many small reads, several columns at a time, and the cache may decline any
+// value. h may be nil.
 func (h *handle) hold(r *rewrite, data []byte) {
 	if h == nil {
 		return
 	}
+	if bytes, more := h.add(r, data); more {
+		h.view.engine.memory.holdings.use(h, bytes)
+	}
+}
+
+// add keeps a chunk, and returns how much is kept, and whether that is news.
+func (h *handle) add(r *rewrite, data []byte) (int64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.chunks {
-		if c.of == r {
-			return
-		}
+	if h.closed || slices.ContainsFunc(h.chunks, func(c heldChunk) bool { return c.of == r }) {
+		return 0, false
 	}
 	h.chunks = append(h.chunks, heldChunk{r, data})
 	h.bytes += int64(len(data))
-	for len(h.chunks) > 1 && h.bytes > heldBytes {
+	for len(h.chunks) > 1 && h.bytes > h.view.engine.memory.held {
 		h.bytes -= int64(len(h.chunks[0].data))
-		h.chunks = append(h.chunks[:0], h.chunks[1:]...)
+		h.chunks = slices.Delete(h.chunks, 0, 1)
 	}
+	return h.bytes, true
 }

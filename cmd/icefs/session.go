@@ -69,11 +69,11 @@ func absolute(src string) string {
 }
 
 func (s *session) open(ctx context.Context, control bool) error {
-	// Half of the budget is for values kept; the rest for work under way, and the
-	// collector works harder before the whole is exceeded.
+	// The engine divides the budget up (merge.CacheShare); the collector works
+	// harder before the whole is exceeded.
 	debug.SetMemoryLimit(s.opt.memory)
 	var err error
-	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.memory / 2}); err != nil {
+	if s.memory, err = cache.New(cache.Options{MaxBytes: int64(merge.CacheShare * float64(s.opt.memory))}); err != nil {
 		return err
 	}
 	if err := s.openDisk(); err != nil {
@@ -182,6 +182,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MetadataColumns: s.opt.metadata,
 		Stats:           &s.parquet,
 		Counters:        &s.counters,
+		MemoryBytes:     s.opt.memory,
 	}
 	s.opt.off.apply(&options)
 	opt := tree.Options{
