@@ -83,7 +83,8 @@ func sizeOf(ctx context.Context, n tree.Node) (int64, error) {
 }
 
 // getattr answers a stat of an open or looked-up node.
-func (n *node) getattr(ctx context.Context, what tree.Node, out *fuse.AttrOut) syscall.Errno {
+func (n *node) getattr(ctx context.Context, what tree.Node, out *fuse.AttrOut) (errno syscall.Errno) {
+	defer n.fs.watch("stat", &n.Inode, "")(&errno)
 	a, err := what.Attr(ctx)
 	if err != nil {
 		return n.fs.fail(ctx, "stat", &n.Inode, "", err)

@@ -29,7 +29,8 @@ func (n *fileNode) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.Att
 }
 
 // Open opens the file for reading.
-func (n *fileNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+func (n *fileNode) Open(ctx context.Context, flags uint32) (_ gofs.FileHandle, _ uint32, errno syscall.Errno) {
+	defer n.fs.watch("open", &n.Inode, "")(&errno)
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&(syscall.O_TRUNC|syscall.O_CREAT) != 0 {
 		return nil, 0, syscall.EROFS
 	}
@@ -67,7 +68,9 @@ var (
 
 // Read fills dest, or fails: only the end of the file gives less.
 func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	call := h.node.fs.begin("read", &h.node.Inode, "")
 	n, err := h.reader.ReadAt(ctx, dest, off)
+	call.End(n, err != nil && !errors.Is(err, io.EOF))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, h.node.fs.fail(ctx, "read", &h.node.Inode, "", err)
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/tree"
 )
 
@@ -71,6 +72,7 @@ type Options struct {
 	AllowOther        bool
 	Flags             []string // further mount flags of fusermount ("noexec")
 	Log               *slog.Logger
+	Activity          *activity.Log // told of every call; nil = one that logs failures alone
 }
 
 // FS is a mounted tree.
@@ -110,6 +112,9 @@ func newFS(dir string, opt Options) *FS {
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Activity == nil {
+		opt.Activity = activity.New(activity.Options{Log: opt.Log, Slow: -1})
 	}
 	f := &FS{opt: opt, dir: dir, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
 	if opt.UID != nil {
