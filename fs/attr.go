@@ -2,7 +2,6 @@ package fs
 
 import (
 	"context"
-	"math"
 	"syscall"
 	"time"
 
@@ -18,25 +17,6 @@ type node struct {
 	gofs.Inode
 	readOnly
 	fs *FS
-}
-
-var _ gofs.NodeStatfser = (*node)(nil)
-
-// Block sizes of Statfs: what is shown has no size as a whole, but some tools
-// refuse a file system of zero blocks.
-const (
-	blockSize   = 4096
-	totalBlocks = 1 << 40 / blockSize
-	maxNameLen  = 255
-)
-
-// Statfs reports a full file system of one TiB.
-func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
-	out.Bsize, out.Frsize = blockSize, blockSize
-	out.Blocks = totalBlocks
-	out.Files = math.MaxUint32
-	out.NameLen = maxNameLen
-	return 0
 }
 
 // mode of a kind of entry, file type included.

@@ -141,7 +141,6 @@ func (f *FS) mountOptions() *gofs.Options {
 			MaxBackground:      maxBackground,
 			DisableSplice:      true, // a spliced read of 1 MiB does not fit a pipe
 			DisableReadDirPlus: true, // a plain ls must not ask for sizes
-			DisableXAttrs:      true,
 			// An inode's bytes never change, so nothing has to be dropped.
 			ExplicitDataCacheControl: true,
 			PanicHandler:             f.panicked,

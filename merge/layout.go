@@ -27,6 +27,7 @@ type layout struct {
 	starts   []int64 // starts[i] is where segments[i] begins
 	length   int64
 	heap     int64 // estimate of the memory kept, for the cache's budget
+	rows     int64 // of the data files, deleted ones included
 	footer   *footer
 	// whole is set if the view is a data file as it is.
 	whole source.Object

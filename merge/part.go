@@ -34,7 +34,7 @@ func (v *parquetView) OpenFile(ctx context.Context) (*os.File, error) {
 
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
-	l := &layout{heap: in.heap(), whole: in.pq.Object}
+	l := &layout{heap: in.heap(), rows: in.firstRow[len(in.firstRow)-1], whole: in.pq.Object}
 	l.add(e.raw(in.pq.Object, 0, in.pq.Object.Size()))
 	return l
 }
