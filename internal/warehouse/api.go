@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +66,8 @@ type env struct {
 	stats *Stats
 	log   *slog.Logger
 
-	schemas schemas
+	schemas  schemas
+	unlisted sync.Map // folders that could not be listed, once logged
 }
 
 func newEnv(opt Options, roots ...string) (*env, error) {
