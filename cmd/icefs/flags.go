@@ -32,6 +32,7 @@ type options struct {
 	cacheSize  int64
 	timeout    time.Duration
 	allowPaths []string
+	off        switchedOff
 	logging    logging
 }
 
@@ -59,6 +60,7 @@ func (o *options) add(set *pflag.FlagSet) {
 	set.Var(sizeFlag{&o.cacheSize}, "cache-size", "size of the disk cache")
 	set.DurationVar(&o.timeout, "timeout", defaultTimeout, "longest wait for one read from the source, as a `DURATION`; 0: forever")
 	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further `DIR` that table files may lie in (repeatable)")
+	o.off.add(set)
 	o.logging.add(set)
 }
 
@@ -116,7 +118,7 @@ func (o *options) csvIdentity() string {
 }
 
 func (o *options) parquetIdentity() string {
-	return fmt.Sprintf("statistics=%d", o.statistics) + o.columnsIdentity()
+	return fmt.Sprintf("statistics=%d", o.statistics) + o.columnsIdentity() + o.off.identity()
 }
 
 // columnsIdentity is what all forms have in common; empty by default.
