@@ -28,7 +28,11 @@ func TestSeeds(t *testing.T) {
 func compareSeed(t *testing.T, seed uint64) {
 	tab := random.New(t.TempDir(), seed, random.Options{Commits: 5, MaxRows: 25})
 	l := load(t, tab)
-	e := engine(t, merge.Options{})
+	var metadata []string
+	if seed%4 == 0 {
+		metadata = merge.AllMetadataColumns()
+	}
+	e := engine(t, merge.Options{MetadataColumns: metadata})
 	snapshots := tab.Snapshots()
 	for _, s := range snapshots[max(0, len(snapshots)-2):] {
 		want := tab.Expected(s, s.Schema)
@@ -44,7 +48,7 @@ func compareSeed(t *testing.T, seed uint64) {
 				t.Fatalf("snapshot %d, row %d:\n%v\nwant\n%v", s.ID, i, got[i], w)
 			}
 		}
-		report, scan := verify(t, e, l, s.ID, s.Schema)
+		report, scan := verify(t, e, l, s.ID, s.Schema, metadata...)
 		for _, p := range report.Problems {
 			t.Errorf("snapshot %d: %s: %v", s.ID, p.Name, p.Err)
 		}
