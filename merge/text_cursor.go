@@ -23,9 +23,8 @@ const (
 	batchBytes = 4 << 20
 )
 
-// textCursor formats the rows of one row group in order. It is the only code
-// that makes text, whether to measure it, to stream it or to serve it. Not safe
-// for concurrent use.
+// textCursor formats the rows of one row group in order, whether to stream or
+// to serve them, or measures them. Not safe for concurrent use.
 type textCursor struct {
 	in       *textInput
 	reader   rowReader
@@ -36,6 +35,7 @@ type textCursor struct {
 	read     int64 // rows the reader has passed
 	window   int64 // rows looked at at a time
 	workers  int
+	lengths  bool  // rows are measured: the batch has their lengths alone
 	rowBytes int64 // decoded bytes of a row, estimated
 	vectors  [][]*pqfile.Vector
 
@@ -103,43 +103,40 @@ func (c *textCursor) fill(ctx context.Context, end int64) (bool, error) {
 	return false, nil
 }
 
-// format formats n rows from row base.
+// format formats or measures n rows from row base.
 func (c *textCursor) format(ctx context.Context, n int) error {
 	if err := c.reader.batch(ctx, c.base-c.read, n); err != nil {
 		return err
 	}
-	if c.workers < 2 {
-		for i := range c.batch.columns {
-			if err := c.column(ctx, i, n); err != nil {
+	c.batch.begin(n, c.workers)
+	var next atomic.Int64
+	work := func(ctx context.Context, worker int) error {
+		for i := int(next.Add(1)) - 1; i < len(c.batch.columns); i = int(next.Add(1)) - 1 {
+			if err := c.column(ctx, i, worker); err != nil {
 				return err
 			}
 		}
-		c.batch.measure(n)
 		return nil
 	}
-	var next atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
-	for range c.workers {
-		g.Go(func() error {
-			return protect(func() error {
-				for i := int(next.Add(1)) - 1; i < len(c.batch.columns); i = int(next.Add(1)) - 1 {
-					if err := c.column(ctx, i, n); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		})
+	if c.workers < 2 {
+		if err := work(ctx, 0); err != nil {
+			return err
+		}
+	} else {
+		g, ctx := errgroup.WithContext(ctx)
+		for w := range c.workers {
+			g.Go(func() error { return protect(func() error { return work(ctx, w) }) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
 	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	c.batch.measure(n)
+	c.batch.finish()
 	return nil
 }
 
-// column reads and formats n rows of top-level column i.
-func (c *textCursor) column(ctx context.Context, i, n int) error {
+// column reads top-level column i of the batch's rows and formats or measures it.
+func (c *textCursor) column(ctx context.Context, i, worker int) error {
 	column := c.batch.columns[i]
 	for j, leaf := range column.leaves {
 		v, err := c.reader.column(ctx, leaf)
@@ -148,7 +145,14 @@ func (c *textCursor) column(ctx context.Context, i, n int) error {
 		}
 		c.vectors[i][j] = v
 	}
-	if err := column.format(n, c.vectors[i]); err != nil {
+	sum := c.batch.sums[worker]
+	err := error(nil)
+	if c.lengths {
+		err = column.addLengths(sum, c.vectors[i])
+	} else if err = column.format(c.batch.rows, c.vectors[i]); err == nil {
+		column.cells.addLengths(sum)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", c.in.file.Path, errColumn(c.in.setup.view.Root.Children[i], err))
 	}
 	return nil

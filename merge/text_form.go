@@ -39,7 +39,8 @@ type textBatch struct {
 	form    *textForm
 	columns []*textColumn
 	rows    int
-	lengths []int // bytes of each row
+	sums    [][]int // each worker's
+	lengths []int   // bytes of each row
 }
 
 // newTextBatch returns a formatter for the rows of a view schema.
@@ -55,20 +56,31 @@ func newTextBatch(view *pqfile.Schema, form *textForm) (*textBatch, error) {
 	return b, nil
 }
 
-// measure computes the rows' lengths once all columns are formatted.
-func (b *textBatch) measure(rows int) {
+// begin prepares for a batch of rows that so many workers format the columns of:
+// each adds the lengths of its columns' cells to sums of its own.
+func (b *textBatch) begin(rows, workers int) {
 	b.rows = rows
-	if cap(b.lengths) < rows {
-		b.lengths = make([]int, rows)
+	for len(b.sums) < max(workers, 1) {
+		b.sums = append(b.sums, nil)
 	}
-	b.lengths = b.lengths[:rows]
+	for w := range b.sums {
+		if cap(b.sums[w]) < rows {
+			b.sums[w] = make([]int, rows)
+		}
+		b.sums[w] = b.sums[w][:rows]
+		clear(b.sums[w])
+	}
+}
+
+// finish computes the rows' lengths once all columns are formatted or measured.
+func (b *textBatch) finish() {
+	b.lengths = b.sums[0]
 	for i := range b.lengths {
-		b.lengths[i] = b.form.fixed
+		b.lengths[i] += b.form.fixed
 	}
-	for _, c := range b.columns {
-		start, end := c.cells.start[:rows], c.cells.end[:rows]
+	for _, sum := range b.sums[1:] {
 		for i := range b.lengths {
-			b.lengths[i] += int(end[i] - start[i])
+			b.lengths[i] += sum[i]
 		}
 	}
 }

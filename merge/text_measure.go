@@ -163,7 +163,7 @@ func (in *textInput) measureUnit(ctx context.Context, u *textUnit, workers int) 
 	return m, err
 }
 
-// eachLengths formats the live rows of a row group and gives the lengths of
+// eachLengths measures the live rows of a row group and gives the lengths of
 // each run of them, with the row that it begins at.
 func (in *textInput) eachLengths(ctx context.Context, group, workers int, give func(lengths []int, row int64)) error {
 	slots := in.engine.texts.slots(in.engine.workers())
@@ -178,6 +178,7 @@ func (in *textInput) eachLengths(ctx context.Context, group, workers int, give f
 		return err
 	}
 	defer c.close()
+	c.lengths = true
 	for {
 		more, err := c.fill(ctx, c.rows)
 		if err != nil || !more {
