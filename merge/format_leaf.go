@@ -3,6 +3,7 @@ package merge
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/icefs/icefs/internal/pqfile"
@@ -31,12 +32,19 @@ type leafText struct {
 	off  []uint32 // text i is text[off[i]:off[i+1]]
 
 	own    textBuffer
-	dict   *pqfile.Values // whose texts dictionary holds
+	dict   *pqfile.Values // whose texts dictAt holds
 	dictT  textBuffer
 	dictAt struct {
 		text []byte
 		off  []uint32
 	}
+}
+
+// release forgets everything borrowed.
+func (l *leafText) release() {
+	l.leafValues = leafValues{}
+	l.text, l.off = nil, nil
+	l.dict, l.dictAt.text, l.dictAt.off = nil, nil, nil
 }
 
 // leafValues are a leaf's values of a batch, and which text each has.
@@ -63,6 +71,9 @@ type textBuffer struct {
 	text []byte
 	off  []uint32
 }
+
+// bytes is the memory kept.
+func (b *textBuffer) bytes() int { return cap(b.text) + 4*cap(b.off) }
 
 // reset empties the buffer but for the text of NULL.
 func (b *textBuffer) reset(null []byte) {
@@ -126,7 +137,7 @@ func (l *leafValues) count() int {
 
 // texts formats v into b, or returns v's own bytes where they are the texts.
 func (l *leafText) texts(b *textBuffer, v *pqfile.Values) ([]byte, []uint32, error) {
-	if l.form.kind == scalarString && v.Type == pqfile.ByteArray && v.N > 0 && l.borrows(v) {
+	if l.form.kind == scalarString && v.Type == pqfile.ByteArray && v.N > 0 && len(v.Data) >= leastBorrowed && l.borrows(v) {
 		return v.Data, v.Offsets[:v.N+1], nil
 	}
 	b.reset(l.null)
@@ -142,8 +153,13 @@ func (l *leafText) texts(b *textBuffer, v *pqfile.Values) ([]byte, []uint32, err
 	if l.csv != nil && l.csv.quoteAll && l.form.kind != scalarString {
 		l.requote(b)
 	}
+	b.text = slices.Grow(b.text, 2*cellCopy)
 	return b.text, b.off, nil
 }
+
+// leastBorrowed is the least size of strings that are not copied: the cells at
+// the end of a text without room behind it are slow to copy (see putCell).
+const leastBorrowed = 4 << 10
 
 // errLongBatch is the error of a batch whose texts' offsets pass 32 bits.
 func errLongBatch() error {

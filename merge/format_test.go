@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/iceberg-go"
 
+	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
@@ -265,10 +266,11 @@ func formatted(t *testing.T, schema *iceberg.Schema, opt CSVOptions, json bool, 
 			}
 		}
 		b.finish()
+		b.setStrips()
 		dst = append(dst[:0], form.head...)
 		for i := range rows {
 			was := len(dst)
-			dst = b.appendRows(dst, int64(i), int64(i+1), b.lengths[i])
+			dst = b.appendRows(dst, []deletes.Range{{Start: int64(i), End: int64(i + 1)}}, b.lengths[i], 2)
 			if len(dst)-was != b.lengths[i] {
 				t.Errorf("row %d has %d bytes, measured %d", i, len(dst)-was, b.lengths[i])
 			}

@@ -25,6 +25,9 @@ func (s *lengths) reset(n int) {
 	s.own.each = s.own.each[:n]
 }
 
+// bytes is the memory kept.
+func (s *lengths) bytes() int { return 4 * (cap(s.own.each) + cap(s.own.quotes)) }
+
 // at is the length of text i.
 func (s *lengths) at(i int) uint32 {
 	if s.each == nil {
@@ -73,6 +76,12 @@ func newLeafLengths(n *pqfile.Node, csv *csvForm) (*leafLengths, error) {
 		return nil, err
 	}
 	return &leafLengths{text: text, powers: powersOfTen()}, nil
+}
+
+// release forgets everything borrowed.
+func (l *leafLengths) release() {
+	l.leafValues, l.dict = leafValues{}, nil
+	l.text.release()
 }
 
 // load measures a batch's values.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -45,7 +44,7 @@ type textCursor struct {
 
 // cursor starts formatting row group g with up to workers columns at a time.
 func (in *textInput) cursor(g, workers int) (*textCursor, error) {
-	batch, err := newTextBatch(in.setup.view, in.setup.form)
+	batch, err := in.setup.batch()
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +63,14 @@ func (in *textInput) cursor(g, workers int) (*textCursor, error) {
 	return c, nil
 }
 
-// close releases the reader's buffers.
-func (c *textCursor) close() { c.reader.close() }
+// close releases the reader's and the batch's buffers.
+func (c *textCursor) close() {
+	c.reader.close()
+	if c.batch != nil {
+		c.in.setup.keep(c.batch)
+		c.batch = nil
+	}
+}
 
 // bytes estimates the heap that the cursor keeps: a page or dictionary a leaf,
 // unless the row group is smaller.
@@ -132,6 +137,9 @@ func (c *textCursor) format(ctx context.Context, n int) error {
 		}
 	}
 	c.batch.finish()
+	if !c.lengths {
+		c.batch.setStrips()
+	}
 	return nil
 }
 
@@ -165,10 +173,13 @@ func (c *textCursor) appendTo(ctx context.Context, dst []byte, end int64) ([]byt
 		if err != nil || !more {
 			return dst, err
 		}
+		bytes := 0
 		for _, live := range c.live {
-			end, bytes := c.batch.run(live.Start, live.End, math.MaxInt)
-			dst = c.batch.appendRows(dst, live.Start, end, bytes)
+			for _, n := range c.batch.lengths[live.Start:live.End] {
+				bytes += n
+			}
 		}
+		dst = c.batch.appendRows(dst, c.live, bytes, c.workers)
 	}
 }
 
