@@ -59,7 +59,7 @@ func (s *textSetup) batch() (*textBatch, error) {
 }
 
 // maxKeptBatch bounds the memory of a batch that is kept for another cursor.
-const maxKeptBatch = 64 << 20
+const maxKeptBatch = 16 << 20
 
 // keep takes a batch back.
 func (s *textSetup) keep(b *textBatch) {

@@ -179,6 +179,11 @@ func (in *textInput) eachLengths(ctx context.Context, group, workers int, give f
 	}
 	defer c.close()
 	c.lengths = true
+	release, err := in.engine.memory.admit(ctx, c.bytes())
+	if err != nil {
+		return err
+	}
+	defer release()
 	for {
 		more, err := c.fill(ctx, c.rows)
 		if err != nil || !more {
