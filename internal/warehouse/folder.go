@@ -6,7 +6,6 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,13 +43,13 @@ func (f folder) list(ctx context.Context) ([]entry, error) {
 	}
 	var entries []entry
 	for _, sub := range names {
-		dir := filepath.Join(f.dir, sub.name)
+		dir := join(f.dir, sub.name)
 		isTable, err := f.env.isTable(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
 		if isTable {
-			entries = append(entries, entry{name: sub.name, table: newFolderTable(f.env, filepath.Join(dir, metadataFolder))})
+			entries = append(entries, entry{name: sub.name, table: newFolderTable(f.env, join(dir, metadataFolder))})
 			continue
 		}
 		if sub.link {
@@ -77,11 +76,11 @@ type subfolder struct {
 // budget it takes one for each entry, and stops when none is left.
 func (e *env) subfolders(ctx context.Context, dir string, budget *int) ([]subfolder, error) {
 	var found []subfolder
-	err := e.local.ReadDir(ctx, dir, func(d os.DirEntry) bool {
+	err := e.reach.ReadDir(ctx, dir, func(d os.DirEntry) bool {
 		switch {
 		case d.IsDir():
 			found = append(found, subfolder{name: d.Name()})
-		case d.Type()&os.ModeSymlink != 0 && e.local.IsDir(filepath.Join(dir, d.Name())):
+		case d.Type()&os.ModeSymlink != 0 && e.reach.IsDir(ctx, join(dir, d.Name())):
 			found = append(found, subfolder{name: d.Name(), link: true})
 		}
 		if budget != nil {
@@ -95,19 +94,19 @@ func (e *env) subfolders(ctx context.Context, dir string, budget *int) ([]subfol
 
 // isTable reports whether dir is a table's folder.
 func (e *env) isTable(ctx context.Context, dir string) (bool, error) {
-	return e.hasMetadata(ctx, filepath.Join(dir, metadataFolder))
+	return e.hasMetadata(ctx, join(dir, metadataFolder))
 }
 
 // hasMetadata reports whether dir holds a metadata file.
 func (e *env) hasMetadata(ctx context.Context, dir string) (found bool, err error) {
-	err = e.local.ReadDir(ctx, dir, func(d os.DirEntry) bool {
+	err = e.reach.ReadDir(ctx, dir, func(d os.DirEntry) bool {
 		_, found = parseMetadataName(d.Name())
 		return !found
 	})
 	if err != nil && ctx.Err() == nil {
 		// No such folder, not a folder or outside: not a table. One that may not be
 		// read most likely is one, and is shown with the reason.
-		return errors.Is(err, iofs.ErrPermission) && e.local.IsDir(dir), nil
+		return errors.Is(err, iofs.ErrPermission) && e.reach.IsDir(ctx, dir), nil
 	}
 	return found, err
 }
@@ -123,7 +122,7 @@ func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, erro
 		return true, nil
 	}
 	for _, sub := range subs {
-		isTable, err := e.isTable(ctx, filepath.Join(dir, sub.name))
+		isTable, err := e.isTable(ctx, join(dir, sub.name))
 		if isTable || err != nil {
 			return isTable, err
 		}
@@ -132,7 +131,7 @@ func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, erro
 		if sub.link {
 			continue
 		}
-		found, err := e.hasTable(ctx, filepath.Join(dir, sub.name), budget)
+		found, err := e.hasTable(ctx, join(dir, sub.name), budget)
 		if found || err != nil {
 			return found, err
 		}
