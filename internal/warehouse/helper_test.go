@@ -85,11 +85,14 @@ func tablesOf(t *testing.T, c *Catalog) map[string]*Table {
 
 func walk(t *testing.T, n *Namespace, prefix string, found map[string]*Table) {
 	t.Helper()
-	tables, err := n.Tables(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, table := range tables {
+	for name, err := range n.Tables(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := n.Table(context.Background(), name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		found[prefix+name] = table
 	}
 	namespaces, err := n.Namespaces(context.Background())

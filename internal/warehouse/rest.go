@@ -41,6 +41,7 @@ const (
 	propClientCert   = "ssl.client.cert"
 	propClientKey    = "ssl.client.key"
 	propHeaderPrefix = "header."
+	propSigV4        = "rest.sigv4-enabled"
 )
 
 // defaultSeparator joins the levels of a namespace in a path of the REST API.
@@ -86,8 +87,8 @@ func openREST(ctx context.Context, props map[string]string, r retry) (*restCatal
 		where += "?" + url.Values{propWarehouse: {warehouse}}.Encode()
 	}
 	var config struct {
-		Defaults  properties `json:"defaults"`
-		Overrides properties `json:"overrides"`
+		Defaults  jsonStrings `json:"defaults"`
+		Overrides jsonStrings `json:"overrides"`
 	}
 	if _, err := c.get(ctx, where, nil, &config); err != nil {
 		if errors.Is(err, ErrGone) { // of the server's own paths, not of a table
@@ -154,6 +155,9 @@ func (c *restCatalog) configure(uri string, props map[string]string) error {
 	}
 	return c.configureAuth(uri, props)
 }
+
+// close implements remote.
+func (c *restCatalog) close() { c.client.CloseIdleConnections() }
 
 // sameHost follows redirects within a server only: headers may hold secrets
 // that net/http does not know as such.
@@ -307,17 +311,17 @@ func (c *restCatalog) forgetToken() bool {
 	return true
 }
 
-// properties is a JSON object of strings. Other values are kept as they are
+// jsonStrings is a JSON object of strings. Other values are kept as they are
 // written: some servers send numbers and booleans.
-type properties map[string]string
+type jsonStrings map[string]string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (p *properties) UnmarshalJSON(b []byte) error {
+func (p *jsonStrings) UnmarshalJSON(b []byte) error {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return err
 	}
-	*p = make(properties, len(raw))
+	*p = make(jsonStrings, len(raw))
 	for key, value := range raw {
 		var text string
 		switch {

@@ -133,7 +133,7 @@ func (c *restCatalog) table(ctx context.Context, namespace []string, name, tag s
 	var answer struct {
 		Location    string              `json:"metadata-location"`
 		Metadata    json.RawMessage     `json:"metadata"`
-		Config      properties          `json:"config"`
+		Config      jsonStrings         `json:"config"`
 		Credentials []storageCredential `json:"storage-credentials"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
@@ -154,12 +154,12 @@ func (c *restCatalog) table(ctx context.Context, namespace []string, name, tag s
 
 // storageCredential is what a server lends for the locations below a prefix.
 type storageCredential struct {
-	Prefix string     `json:"prefix"`
-	Config properties `json:"config"`
+	Prefix string      `json:"prefix"`
+	Config jsonStrings `json:"config"`
 }
 
 // bestCredential is that of the longest prefix of a location.
-func bestCredential(list []storageCredential, location string) properties {
+func bestCredential(list []storageCredential, location string) jsonStrings {
 	best := -1
 	for i, c := range list {
 		if strings.HasPrefix(location, c.Prefix) && (best < 0 || len(c.Prefix) > len(list[best].Prefix)) {
@@ -174,7 +174,7 @@ func bestCredential(list []storageCredential, location string) properties {
 
 // vends reports whether a table's configuration holds credentials, as servers
 // lent them before there were storage-credentials.
-func vends(config properties) bool {
+func vends(config jsonStrings) bool {
 	for key := range config {
 		for _, lent := range []string{"s3.access-key-id", "s3.session-token", "gcs.oauth2.token", "adls.sas-token"} {
 			if strings.HasPrefix(key, lent) {

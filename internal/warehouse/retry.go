@@ -28,6 +28,8 @@ type retry struct {
 	log      *slog.Logger
 }
 
+func (e *env) retry() retry { return retry{patience: e.opt.Timeout, log: e.log} }
+
 // retryLater is a failure of a service that says when to ask again.
 type retryLater struct {
 	error
