@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/icefs/icefs/internal/source"
 )
 
@@ -20,6 +22,13 @@ const metadataFolder = "metadata"
 // plain data, which have none, seldom have more; one that does is shown as a
 // namespace, so that no table is ever hidden.
 const searchBudget = 100_000
+
+// remoteSearchBudget is the same in an object store, where what costs is the
+// listing of each folder; remoteListings are under way at a time.
+const (
+	remoteSearchBudget = 1_000
+	remoteListings     = 16
+)
 
 // folder lists a folder of a warehouse. A folder is
 //
@@ -41,30 +50,46 @@ func (f folder) list(ctx context.Context) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var entries []entry
-	for _, sub := range names {
-		dir := join(f.dir, sub.name)
-		isTable, err := f.env.isTable(ctx, dir)
-		if err != nil {
-			return nil, err
-		}
-		if isTable {
-			entries = append(entries, entry{name: sub.name, table: newFolderTable(f.env, join(dir, metadataFolder))})
-			continue
-		}
-		if sub.link {
-			continue
-		}
-		budget := searchBudget
-		found, err := f.env.hasTable(ctx, dir, &budget)
-		if err != nil {
-			return nil, err
-		}
-		if found {
-			entries = append(entries, entry{name: sub.name, namespace: folder{env: f.env, dir: dir}})
-		}
+	found := make([]entry, len(names))
+	g, ctx := errgroup.WithContext(ctx)
+	if g.SetLimit(1); source.IsURL(f.dir) {
+		g.SetLimit(remoteListings)
 	}
-	return entries, nil
+	for i, sub := range names {
+		g.Go(func() (err error) {
+			found[i], err = f.look(ctx, sub)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(found, func(e entry) bool { return e.name == "" }), nil
+}
+
+// look tells what a folder in f is: a table, a namespace, or (without a name)
+// nothing to show.
+func (f folder) look(ctx context.Context, sub subfolder) (entry, error) {
+	dir := join(f.dir, sub.name)
+	isTable, err := f.env.isTable(ctx, dir)
+	if err != nil {
+		return entry{}, err
+	}
+	if isTable {
+		return entry{name: sub.name, table: newFolderTable(f.env, join(dir, metadataFolder))}, nil
+	}
+	if sub.link {
+		return entry{}, nil
+	}
+	budget := searchBudget
+	if source.IsURL(dir) {
+		budget = remoteSearchBudget
+	}
+	found, err := f.env.hasTable(ctx, dir, &budget)
+	if err != nil || !found {
+		return entry{}, err
+	}
+	return entry{name: sub.name, namespace: folder{env: f.env, dir: dir}}, nil
 }
 
 type subfolder struct {
@@ -103,6 +128,9 @@ func (e *env) hasMetadata(ctx context.Context, dir string) (found bool, err erro
 		_, found = parseMetadataName(d.Name())
 		return !found
 	})
+	if unknown(dir, err) {
+		return false, err
+	}
 	if err != nil && ctx.Err() == nil {
 		// No such folder, not a folder or outside: not a table. One that may not be
 		// read most likely is one, and is shown with the reason.
@@ -111,10 +139,19 @@ func (e *env) hasMetadata(ctx context.Context, dir string) (found bool, err erro
 	return found, err
 }
 
+// unknown reports whether err leaves open what is at dir: an object store that
+// does not answer must not make a table vanish.
+func unknown(dir string, err error) bool {
+	return err != nil && source.IsURL(dir) && !errors.Is(err, source.ErrNotFound) && !errors.Is(err, source.ErrOutside)
+}
+
 // hasTable reports whether there is a table below dir. What cannot be read has
 // none; a search that runs out of budget ends with yes.
 func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, error) {
 	subs, err := e.subfolders(ctx, dir, budget)
+	if unknown(dir, err) {
+		return false, err
+	}
 	if err != nil {
 		return false, ctx.Err()
 	}
