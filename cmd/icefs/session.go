@@ -77,14 +77,7 @@ func (s *session) open(ctx context.Context, control bool) error {
 	if err := s.openDisk(); err != nil {
 		return err
 	}
-	s.catalog, err = warehouse.Open(ctx, s.source, warehouse.Options{
-		AllowPaths: s.opt.allowPaths,
-		Refresh:    refresh(s.opt.refresh),
-		Cache:      s.memory,
-		Log:        s.log,
-		Stats:      &s.warehouse,
-	})
-	if err != nil {
+	if err := s.openCatalog(ctx); err != nil {
 		return explainSource(s.source, err)
 	}
 	if s.tree, err = tree.New(ctx, s.treeOptions(control)); err != nil {
@@ -120,14 +113,6 @@ func (s *session) checkRoot(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// refresh turns 0, "at every call", into what Options take for it.
-func refresh(d time.Duration) time.Duration {
-	if d <= 0 {
-		return -1
-	}
-	return d
 }
 
 // openDisk opens the disk cache. A folder that nobody has asked for may fail: a

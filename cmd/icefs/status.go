@@ -24,6 +24,9 @@ type status struct {
 	Refresh      string           `json:"refresh"`
 	MemoryBytes  int64            `json:"memory_bytes"`
 	Counters     map[string]int64 `json:"counters"`
+	// CatalogDown is since when the catalog has not answered, and why.
+	CatalogDown  *time.Time `json:"catalog_down_since,omitempty"`
+	CatalogError string     `json:"catalog_error,omitempty"`
 }
 
 // metric is a number about the mount.
@@ -76,6 +79,10 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 		Refresh:      s.opt.refresh.String(),
 		MemoryBytes:  s.opt.memory,
 		Counters:     make(map[string]int64),
+	}
+	if since, err := s.catalog.Outage(); err != nil {
+		since = since.UTC().Truncate(time.Millisecond)
+		st.CatalogDown, st.CatalogError = &since, err.Error()
 	}
 	for _, m := range s.metrics() {
 		st.Counters[m.name] = m.value

@@ -88,7 +88,7 @@ func (t *catalogTable) place(ctx context.Context, f found) (string, *access, err
 		return f.location, mine, nil
 	}
 	if _, err := reach.Open(ctx, f.location); err != nil {
-		return "", nil, fmt.Errorf("%w (name the folder that tables lie in: the catalog's warehouse, or --allow-path)", err)
+		return "", nil, fmt.Errorf("%w (name the folder that tables lie in with the catalog's warehouse=DIR or --allow-path=DIR)", err)
 	}
 	return f.location, mine, nil
 }

@@ -55,7 +55,7 @@ func (m *remoteMembers) namespaces(ctx context.Context) (map[string]*Namespace, 
 	}
 	asking := ctx
 	if m.children != nil {
-		asking = withPatience(ctx, lastKnownPatience)
+		asking = WithPatience(ctx, lastKnownPatience)
 	}
 	names, err := m.remote.namespaces(asking, m.levels)
 	switch {
@@ -96,7 +96,7 @@ func (m *remoteMembers) current(ctx context.Context) *listing {
 	m.listed = l
 	asking := context.WithoutCancel(ctx)
 	if before != nil {
-		asking = withPatience(asking, lastKnownPatience)
+		asking = WithPatience(asking, lastKnownPatience)
 	}
 	go func() {
 		l.fill(tooMany(m.remote.tables(asking, m.levels)), before)

@@ -40,8 +40,8 @@ func (r retryLater) Unwrap() error { return r.error }
 
 type patienceKey struct{}
 
-// withPatience shortens how long a service is waited for.
-func withPatience(ctx context.Context, d time.Duration) context.Context {
+// WithPatience shortens how long a catalog service is waited for.
+func WithPatience(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, d)
 }
 

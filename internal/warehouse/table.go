@@ -53,7 +53,7 @@ func (t *Table) Load(ctx context.Context) (*Loaded, error) {
 	}
 	asking := ctx
 	if t.loaded != nil {
-		asking = withPatience(ctx, lastKnownPatience)
+		asking = WithPatience(ctx, lastKnownPatience)
 	}
 	o, a, err := t.finder.find(asking)
 	if err == nil && o.Version() == t.version {
