@@ -139,8 +139,8 @@ func (c *restCatalog) table(ctx context.Context, namespace []string, name, tag s
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return found{}, fmt.Errorf("%w: not the JSON of a table: %w", ErrCorrupt, err)
 	}
-	if len(answer.Metadata) == 0 && answer.Location == "" {
-		return found{}, fmt.Errorf("%w: an answer without metadata", ErrCorrupt)
+	if answer.Location == "" {
+		return found{}, fmt.Errorf("%w: an answer without a metadata location", ErrCorrupt)
 	}
 	f := found{location: answer.Location, inline: answer.Metadata, tag: got.Get("ETag"), access: maps.Clone(c.properties)}
 	maps.Copy(f.access, answer.Config)
