@@ -196,28 +196,3 @@ func fromIcebergGo(props map[string]string) map[string]string {
 	}
 	return props
 }
-
-// parseProperty takes KEY=VALUE apart; KEY=@FILE is the text in a file, without
-// the line's end. What is secret has to be in a file: every user can see the
-// command line.
-func parseProperty(text string) (key, value string, err error) {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || key == "" {
-		return "", "", errors.New("want KEY=VALUE or KEY=@FILE")
-	}
-	if file, ok := strings.CutPrefix(value, "@"); ok {
-		b, err := os.ReadFile(file)
-		return key, strings.TrimRight(string(b), "\r\n"), err
-	}
-	if isSecret(key) {
-		return "", "", fmt.Errorf("%s is a secret, and every user can see a command line: write %s=@FILE, or configure a catalog in %s", key, key, pyicebergFile)
-	}
-	return key, value, nil
-}
-
-// isSecret reports whether the value of a property gives access to something.
-func isSecret(key string) bool {
-	key = strings.ToLower(key)
-	return slices.ContainsFunc([]string{"secret", "token", "credential", "password", "account-key", "sas", "authorization", "connection-string"},
-		func(part string) bool { return strings.Contains(key, part) }) && !strings.HasSuffix(key, "uri") && !strings.HasSuffix(key, "url")
-}

@@ -32,7 +32,6 @@ type options struct {
 	cacheSize  int64
 	timeout    time.Duration
 	allowPaths []string
-	properties map[string]string // of --property
 	logging    logging
 }
 
@@ -60,7 +59,6 @@ func (o *options) add(set *pflag.FlagSet) {
 	set.Var(sizeFlag{&o.cacheSize}, "cache-size", "size of the disk cache")
 	set.DurationVar(&o.timeout, "timeout", defaultTimeout, "longest wait for one read from the source, as a `DURATION`; 0: forever")
 	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further `DIR` that table files may lie in (repeatable)")
-	set.Var(propertyFlag{&o.properties}, "property", "a property of the catalog or of the store its files are in (repeatable); KEY=@FILE takes it from a file")
 	o.logging.add(set)
 }
 
@@ -194,24 +192,6 @@ func (f *textFlag) Set(s string) error {
 		return err
 	}
 	f.value = s
-	return nil
-}
-
-// propertyFlag collects KEY=VALUE.
-type propertyFlag struct{ into *map[string]string }
-
-func (f propertyFlag) Type() string   { return "KEY=VALUE" }
-func (f propertyFlag) String() string { return "" }
-
-func (f propertyFlag) Set(s string) error {
-	key, value, err := parseProperty(s)
-	if err != nil {
-		return err
-	}
-	if *f.into == nil {
-		*f.into = map[string]string{}
-	}
-	(*f.into)[key] = value
 	return nil
 }
 
