@@ -81,7 +81,7 @@ func (e *Engine) classify(sources []groupSource, leaf *pqfile.Node) (chunk, erro
 	}
 	if reason := e.whyNotRaw(s, col, stored); reason != "" {
 		kind := rewrittenChunk
-		if reason == storedRequired {
+		if reason == storedRequired && !s.in.remote {
 			kind = releveledChunk
 		}
 		return chunk{kind: kind, reason: reason, stored: stored}, nil

@@ -10,8 +10,8 @@ import (
 // decline any value.
 const heldBytes = 64 << 20
 
-// handle is one reader of a Parquet view. It keeps the layout and the rewritten
-// chunks it has read last. Safe for concurrent use.
+// handle is one reader of a Parquet view. It keeps the layout and the chunks
+// that it was given as a whole last. Safe for concurrent use.
 type handle struct {
 	view *parquetView
 
@@ -21,8 +21,14 @@ type handle struct {
 	bytes  int64
 }
 
+// heldKey is a segment that is held as a whole, or the part of it from an offset.
+type heldKey struct {
+	segment segment
+	from    int64
+}
+
 type heldChunk struct {
-	of   *rewrite
+	of   heldKey
 	data []byte
 }
 
@@ -54,14 +60,14 @@ func (h *handle) Close() error {
 }
 
 // held returns the bytes of a chunk that the handle keeps, or nil. h may be nil.
-func (h *handle) held(r *rewrite) []byte {
+func (h *handle) held(of heldKey) []byte {
 	if h == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := len(h.chunks) - 1; i >= 0; i-- {
-		if c := h.chunks[i]; c.of == r {
+		if c := h.chunks[i]; c.of == of {
 			copy(h.chunks[i:], h.chunks[i+1:])
 			h.chunks[len(h.chunks)-1] = c
 			return c.data
@@ -71,18 +77,18 @@ func (h *handle) held(r *rewrite) []byte {
 }
 
 // hold keeps a chunk, and drops those read longest ago. h may be nil.
-func (h *handle) hold(r *rewrite, data []byte) {
+func (h *handle) hold(of heldKey, data []byte) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.chunks {
-		if c.of == r {
+		if c.of == of {
 			return
 		}
 	}
-	h.chunks = append(h.chunks, heldChunk{r, data})
+	h.chunks = append(h.chunks, heldChunk{of, data})
 	h.bytes += int64(len(data))
 	for len(h.chunks) > 1 && h.bytes > heldBytes {
 		h.bytes -= int64(len(h.chunks[0].data))

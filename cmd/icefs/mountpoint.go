@@ -101,7 +101,7 @@ func checkOverlap(dir, src string, opt options) error {
 	if u, err := url.Parse(src); err == nil && u.Query().Has("warehouse") {
 		own = append(own, struct{ what, path string }{"the catalog's warehouse", strings.TrimPrefix(u.Query().Get("warehouse"), "file://")})
 	}
-	if props, err := catalogOf(src, opt.properties, userCatalogs()); err == nil && props["warehouse"] != "" {
+	if props, err := catalogOf(src, opt.stores.properties, userCatalogs()); err == nil && props["warehouse"] != "" {
 		own = append(own, struct{ what, path string }{"the catalog's warehouse", strings.TrimPrefix(props["warehouse"], "file://")})
 	}
 	for _, o := range own {

@@ -34,18 +34,19 @@ func catalogOf(src string, given map[string]string, user catalogConfigs) (map[st
 	return all, nil
 }
 
-// openCatalog opens SOURCE.
-func (s *session) openCatalog(ctx context.Context) error {
+// openCatalog opens SOURCE; given are the properties of flags.
+func (s *session) openCatalog(ctx context.Context, given map[string]string) error {
 	opt := warehouse.Options{
 		AllowPaths: s.opt.allowPaths,
+		Remotes:    s.stores,
 		Refresh:    catalogRefresh(s.opt.refresh),
 		Cache:      s.memory,
-		Properties: s.opt.properties,
+		Properties: given,
 		Timeout:    s.opt.timeout,
 		Log:        s.log,
 		Stats:      &s.warehouse,
 	}
-	props, err := catalogOf(s.source, s.opt.properties, userCatalogs())
+	props, err := catalogOf(s.source, given, userCatalogs())
 	if err != nil {
 		return err
 	}

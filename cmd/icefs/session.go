@@ -15,6 +15,8 @@ import (
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
+	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
 	"github.com/icefs/icefs/merge"
@@ -31,11 +33,13 @@ type session struct {
 	catalog *warehouse.Catalog
 	memory  *cache.Cache
 	disk    *cache.Disk // nil = none
+	stores  *remote.Stores
 	tree    *tree.Tree
 
 	counters  merge.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
+	requests  remote.Stats
 }
 
 // openSession opens SOURCE and builds the tree over it. control adds .icefs.
@@ -77,7 +81,12 @@ func (s *session) open(ctx context.Context, control bool) error {
 	if err := s.openDisk(); err != nil {
 		return err
 	}
-	if err := s.openCatalog(ctx); err != nil {
+	properties, err := s.opt.stores.read()
+	if err != nil {
+		return err
+	}
+	s.stores = s.openStores()
+	if err := s.openCatalog(ctx, properties); err != nil {
 		return explainSource(s.source, err)
 	}
 	if s.tree, err = tree.New(ctx, s.treeOptions(control)); err != nil {
@@ -98,10 +107,10 @@ func (s *session) checkRoot(ctx context.Context) error {
 		return explainSource(s.source, err)
 	}
 	info, err := os.Stat(s.source)
-	if err != nil {
-		return nil // a URL
+	if err != nil && !s.stores.Reads(s.source) {
+		return nil // a catalog, which may be empty
 	}
-	if info.IsDir() {
+	if err != nil || info.IsDir() {
 		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
 			return explainSource(s.source, errNoTable)
 		}
@@ -170,7 +179,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Catalog:        catalog{s.catalog, s.opt.timeout},
 		Views:          engine,
 		Show:           s.opt.show,
-		ParquetOptions: s.opt.parquetIdentity(),
+		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
 	}
@@ -187,6 +196,9 @@ func (s *session) close() {
 	}
 	if s.memory != nil {
 		s.memory.Close()
+	}
+	if s.stores != nil {
+		s.stores.Close()
 	}
 	if s.disk != nil {
 		s.disk.Close()

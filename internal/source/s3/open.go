@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/source/remote"
@@ -82,26 +85,24 @@ func (s settings) flag(name string) (value, set bool, err error) {
 
 // opener opens buckets over shared connections.
 type opener struct {
-	transport *http.Transport
+	client *awshttp.BuildableClient
 }
 
 // Times of a connection.
 const (
-	dialTime      = 5 * time.Second
-	handshakeTime = 10 * time.Second
-	idleTime      = 90 * time.Second
-	keptIdle      = 64 // connections to one store
+	dialTime = 5 * time.Second
+	keptIdle = 64 // connections to one store
 )
 
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
-		TLSHandshakeTimeout: handshakeTime,
-		MaxIdleConnsPerHost: keptIdle,
-		IdleConnTimeout:     idleTime,
-		DisableCompression:  true, // ranges are of the bytes as stored
-	}
+// newClient is the SDK's client, which does not follow redirects and takes
+// AWS_CA_BUNDLE and proxies from the environment.
+func newClient() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTime }).
+		WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, keptIdle
+			t.DisableCompression = true // ranges are of the bytes as stored
+		})
 }
 
 // open implements remote.Scheme.Open.
@@ -119,7 +120,7 @@ func (o *opener) openBucket(ctx context.Context, name string, p settings) (remot
 	if err != nil {
 		return nil, err
 	}
-	client, err := o.client(p)
+	client, err := o.clientOf(p)
 	if err != nil {
 		return nil, err
 	}
@@ -127,13 +128,13 @@ func (o *opener) openBucket(ctx context.Context, name string, p settings) (remot
 	if err != nil {
 		return nil, err
 	}
-	pathStyle, err := p.pathStyle(cfg)
+	endpoint := p.endpoint(cfg)
+	pathStyle, err := p.pathStyle(endpoint != "")
 	if err != nil {
 		return nil, err
 	}
-	endpoint := p.endpoint(cfg)
 	if endpoint == "" && cfg.Region == "" {
-		if cfg.Region, err = bucketRegion(ctx, client, "https://s3.us-east-1.amazonaws.com", name); err != nil {
+		if cfg.Region, err = bucketRegion(ctx, cfg.HTTPClient, "https://s3.us-east-1.amazonaws.com", name); err != nil {
 			return nil, err
 		}
 	}
@@ -156,17 +157,15 @@ func (o *opener) openBucket(ctx context.Context, name string, p settings) (remot
 	return b, nil
 }
 
-// client is the HTTP client: over the shared connections, unless a property asks
-// for others.
-func (o *opener) client(p settings) (*http.Client, error) {
-	t := o.transport
+// clientOf is the HTTP client: the shared one, unless a property asks for another.
+func (o *opener) clientOf(p settings) (*awshttp.BuildableClient, error) {
+	client := o.client
 	if proxy := p.text(propProxy); proxy != "" {
 		u, err := url.Parse(proxy)
 		if err != nil || u.Host == "" {
 			return nil, fmt.Errorf("%s is no URL", propProxy)
 		}
-		t = newTransport()
-		t.Proxy = http.ProxyURL(u)
+		client = client.WithTransportOptions(func(t *http.Transport) { t.Proxy = http.ProxyURL(u) })
 	}
 	if text := p.text(propDialTime); text != "" {
 		d, err := time.ParseDuration(text)
@@ -176,22 +175,21 @@ func (o *opener) client(p settings) (*http.Client, error) {
 		if err != nil || d <= 0 {
 			return nil, fmt.Errorf("%s is %q: want seconds", propDialTime, text)
 		}
-		t = t.Clone()
-		t.DialContext = (&net.Dialer{Timeout: d}).DialContext
+		client = client.WithDialerOptions(func(dialer *net.Dialer) { dialer.Timeout = d })
 	}
-	return &http.Client{Transport: t}, nil
+	return client, nil
 }
 
 // config is the SDK's configuration: what it finds in the environment, and the
 // properties over it.
-func (o *opener) config(ctx context.Context, client *http.Client, p settings, anonymous bool) (aws.Config, error) {
+func (o *opener) config(ctx context.Context, client *awshttp.BuildableClient, p settings, anonymous bool) (aws.Config, error) {
 	key, secret := p.text(propKey), p.text(propSecret)
 	if signing, _, err := p.flag(propSigning); err != nil {
 		return aws.Config{}, err
 	} else if signing && key == "" && !anonymous {
 		return aws.Config{}, fmt.Errorf("%w: %s", source.ErrUnsupported, propSigning)
 	}
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client)}
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client), config.WithLogger(logging.Nop{})}
 	if region := p.text(propRegion); region != "" {
 		options = append(options, config.WithRegion(region))
 	}
@@ -229,15 +227,13 @@ func (p settings) endpoint(cfg aws.Config) string {
 		}
 		return strings.TrimSuffix(e, "/")
 	}
-	if cfg.BaseEndpoint != nil { // AWS_ENDPOINT_URL, endpoint_url
-		return *cfg.BaseEndpoint
-	}
-	return ""
+	// AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, endpoint_url in a profile
+	return aws.ToString(s3.NewFromConfig(cfg).Options().BaseEndpoint)
 }
 
 // pathStyle tells whether the bucket is in a URL's path: by the properties, else
 // for all stores but Amazon's, few of which have a name for each bucket.
-func (p settings) pathStyle(cfg aws.Config) (bool, error) {
+func (p settings) pathStyle(others bool) (bool, error) {
 	style, set, err := p.flag(propPathStyle)
 	if err != nil || set {
 		return style, err
@@ -246,12 +242,12 @@ func (p settings) pathStyle(cfg aws.Config) (bool, error) {
 	if err != nil || set {
 		return !virtual, err
 	}
-	return p.endpoint(cfg) != "", nil
+	return others, nil
 }
 
 // bucketRegion asks where a bucket is; the answer says it also to those who may
 // not read it.
-func bucketRegion(ctx context.Context, client *http.Client, base, name string) (string, error) {
+func bucketRegion(ctx context.Context, client aws.HTTPClient, base, name string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, base+"/"+name, nil)
 	if err != nil {
 		return "", err

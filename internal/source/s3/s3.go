@@ -29,7 +29,7 @@ import (
 // Scheme returns the scheme of s3:// URLs, and of Hadoop's s3a:// and s3n://.
 // Its buckets share connections.
 func Scheme() remote.Scheme {
-	o := &opener{transport: newTransport()}
+	o := &opener{newClient()}
 	return remote.Scheme{Names: []string{"s3", "s3a", "s3n"}, Split: split, Open: o.open}
 }
 
