@@ -19,7 +19,7 @@ import (
 
 	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/fixture"
-	"github.com/icefs/icefs/internal/warehouse/resttest"
+	"github.com/icefs/icefs/internal/resttest"
 )
 
 // served is a mount in a process of its own, and what it has said.
@@ -270,7 +270,7 @@ func expireFirst(t *testing.T, r *restTable) {
 		t.Fatal(err)
 	}
 	for _, f := range r.table.Snapshots()[0].Files() {
-		if err := os.Remove(strings.TrimPrefix(strings.TrimPrefix(f.Path, "file://"), "file:")); err != nil {
+		if err := os.Remove(f.Local); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/pqfile"
-	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"

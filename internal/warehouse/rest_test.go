@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/icefs/icefs/internal/source"
-	"github.com/icefs/icefs/internal/warehouse/resttest"
+	"github.com/icefs/icefs/internal/resttest"
 )
 
 // openAt opens the catalog of a server, with further properties.
