@@ -1,4 +1,4 @@
-.PHONY: help build demo test race lint judge engines spark bench bench-scale fuzz clean
+.PHONY: help build demo test race stress lint judge engines spark bench bench-scale fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -17,6 +17,8 @@ test: build ## all tests, real mounts and DuckDB included
 	go test ./...
 race:     ## all tests under the race detector
 	go test -race ./...
+stress:   ## 64 random readers of every kind of view for a minute
+	ICEFS_STRESS=60s go test ./cmd/icefs -run '^TestRandomReaders$$' -count 1 -v
 lint:     ## gofmt, vet, staticcheck, package rule
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./...
