@@ -33,7 +33,8 @@ func (n *fileNode) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.Att
 }
 
 // Open opens the file for reading.
-func (n *fileNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+func (n *fileNode) Open(ctx context.Context, flags uint32) (_ gofs.FileHandle, _ uint32, errno syscall.Errno) {
+	defer n.fs.watch("open", &n.Inode, "")(&errno)
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&(syscall.O_TRUNC|syscall.O_CREAT) != 0 {
 		return nil, 0, syscall.EROFS
 	}
@@ -86,7 +87,9 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 	if r := h.spliced(ctx, len(dest), off); r != nil {
 		return r, 0
 	}
+	call := h.node.fs.begin("read", &h.node.Inode, "")
 	n, err := h.reader.ReadAt(ctx, dest, off)
+	call.End(n, err != nil && !errors.Is(err, io.EOF))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, h.node.fs.fail(ctx, "read", &h.node.Inode, "", err)
 	}

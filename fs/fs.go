@@ -35,6 +35,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/tree"
 )
 
@@ -76,6 +77,7 @@ type Options struct {
 	NoKernelPath bool
 	Stats        *Stats // may be nil
 	Log          *slog.Logger
+	Activity     *activity.Log // told of every call; nil = one that logs failures alone
 }
 
 // FS is a mounted tree.
@@ -123,6 +125,9 @@ func newFS(dir string, opt Options) *FS {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
+	if opt.Activity == nil {
+		opt.Activity = activity.New(activity.Options{Log: opt.Log, Slow: -1})
+	}
 	f := &FS{opt: opt, dir: dir, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
 	if opt.UID != nil {
 		f.uid = *opt.UID
@@ -148,7 +153,6 @@ func (f *FS) mountOptions() *gofs.Options {
 			MaxBackground:      maxBackground,
 			DisableSplice:      f.opt.NoKernelPath,
 			DisableReadDirPlus: true, // a plain ls must not ask for sizes
-			DisableXAttrs:      true,
 			// An inode's bytes never change, so nothing has to be dropped.
 			ExplicitDataCacheControl: true,
 			PanicHandler:             f.panicked,

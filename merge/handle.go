@@ -9,8 +9,8 @@ import (
 	"github.com/icefs/icefs/internal/source"
 )
 
-// handle is one reader of a Parquet view. It keeps the layout and the rewritten
-// chunks it has read last. Safe for concurrent use.
+// handle is one reader of a Parquet view. It keeps the layout and the chunks
+// that it was given as a whole last. Safe for concurrent use.
 type handle struct {
 	view *parquetView
 
@@ -21,8 +21,14 @@ type handle struct {
 	closed bool
 }
 
+// heldKey is a segment that is held as a whole, or the part of it from an offset.
+type heldKey struct {
+	segment segment
+	from    int64
+}
+
 type heldChunk struct {
-	of   *rewrite
+	of   heldKey
 	data []byte
 }
 
@@ -116,14 +122,14 @@ func (h *handle) drop() {
 }
 
 // held returns the bytes of a chunk that the handle keeps, or nil. h may be nil.
-func (h *handle) held(r *rewrite) []byte {
+func (h *handle) held(of heldKey) []byte {
 	if h == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := len(h.chunks) - 1; i >= 0; i-- {
-		if c := h.chunks[i]; c.of == r {
+		if c := h.chunks[i]; c.of == of {
 			copy(h.chunks[i:], h.chunks[i+1:])
 			h.chunks[len(h.chunks)-1] = c
 			return c.data
@@ -135,23 +141,23 @@ func (h *handle) held(r *rewrite) []byte {
 // hold keeps a chunk, and drops those read longest ago: a reader takes a chunk in
 // many small reads, several columns at a time, and the cache may decline any
 // value. h may be nil.
-func (h *handle) hold(r *rewrite, data []byte) {
+func (h *handle) hold(of heldKey, data []byte) {
 	if h == nil {
 		return
 	}
-	if bytes, more := h.add(r, data); more {
+	if bytes, more := h.add(of, data); more {
 		h.view.engine.memory.holdings.use(h, bytes)
 	}
 }
 
 // add keeps a chunk, and returns how much is kept, and whether that is news.
-func (h *handle) add(r *rewrite, data []byte) (int64, bool) {
+func (h *handle) add(of heldKey, data []byte) (int64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed || slices.ContainsFunc(h.chunks, func(c heldChunk) bool { return c.of == r }) {
+	if h.closed || slices.ContainsFunc(h.chunks, func(c heldChunk) bool { return c.of == of }) {
 		return 0, false
 	}
-	h.chunks = append(h.chunks, heldChunk{r, data})
+	h.chunks = append(h.chunks, heldChunk{of, data})
 	h.bytes += int64(len(data))
 	for len(h.chunks) > 1 && h.bytes > h.view.engine.memory.held {
 		h.bytes -= int64(len(h.chunks[0].data))

@@ -28,6 +28,7 @@ type layout struct {
 	length   int64
 	raw      int64 // bytes of raw segments
 	heap     int64 // estimate of the memory kept, for the cache's budget
+	rows     int64 // of the data files, deleted ones included
 	footer   *footer
 	// whole is set if the view is a data file as it is.
 	whole source.Object

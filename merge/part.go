@@ -26,7 +26,7 @@ type Passthrough interface {
 
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
-	l := &layout{heap: in.heap(), whole: in.pq.Object}
+	l := &layout{heap: in.heap(), rows: in.firstRow[len(in.firstRow)-1], whole: in.pq.Object}
 	l.add(e.raw(in.pq.Object, 0, in.pq.Object.Size()))
 	return l
 }
@@ -49,7 +49,7 @@ func identical(in *input, view *pqfile.Schema, noSplice bool) bool {
 				return false // a row group without rows troubles readers
 			}
 			c, err := in.pq.Chunk(g, col.Source)
-			if err != nil || !c.TrustedWriter || c.Meta.Codec == pqfile.LZ4 || c.Meta.Codec == pqfile.LZO {
+			if err != nil || !c.TrustedWriter || c.Meta.Codec == pqfile.LZ4 || !c.Meta.Codec.Decodable() {
 				return false
 			}
 		}

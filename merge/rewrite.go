@@ -158,7 +158,7 @@ func (r *rewrite) keep(m *made) {
 
 // bytes returns the chunk for a read, which the handle then owns.
 func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
-	if data := h.held(r); data != nil {
+	if data := h.held(heldKey{r, 0}); data != nil {
 		return data, nil
 	}
 	if r.together != nil {
@@ -171,7 +171,7 @@ func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
 	if err := r.check(m); err != nil {
 		return nil, err
 	}
-	h.hold(r, m.data)
+	h.hold(heldKey{r, 0}, m.data)
 	return m.data, nil
 }
 
@@ -187,7 +187,7 @@ func (r *rewrite) check(m *made) error {
 // wantsStatistics reports whether a measured chunk is to have statistics: they
 // cost little then.
 func (r *rewrite) wantsStatistics() bool {
-	return ordered(r.form.leaf) && r.engine.opt.Statistics != StatisticsNone
+	return ordered(r.form.leaf) && r.engine.policy([]group{{sources: r.sources}}) != StatisticsNone
 }
 
 // measure makes the chunk without slack, once, and keeps its size.
@@ -290,6 +290,7 @@ func (r *rewrite) reserved() int64 {
 
 // make decodes and encodes the chunk; size -1 = without slack.
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
+	r.prefetch()
 	w, collect := r.begin()
 	defer r.engine.putWriter(w)
 	for i := range r.sources {

@@ -90,6 +90,8 @@ const (
 	StatisticsExact Statistics = iota
 	StatisticsNone
 	StatisticsAll
+	// StatisticsAuto is exact, but none where a data file is in an object store.
+	StatisticsAuto
 )
 
 // Options of an Engine.

@@ -16,6 +16,8 @@ import (
 	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
+	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
 	"github.com/icefs/icefs/merge"
@@ -32,12 +34,14 @@ type session struct {
 	catalog *warehouse.Catalog
 	memory  *cache.Cache
 	disk    *cache.Disk // nil = none
+	stores  *remote.Stores
 	tree    *tree.Tree
 
 	counters  merge.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
 	kernel    fs.Stats
+	requests  remote.Stats
 }
 
 // openSession opens SOURCE and builds the tree over it. control adds .icefs.
@@ -79,8 +83,15 @@ func (s *session) open(ctx context.Context, control bool) error {
 	if err := s.openDisk(); err != nil {
 		return err
 	}
+	properties, err := s.opt.stores.read()
+	if err != nil {
+		return err
+	}
+	s.stores = s.openStores()
 	s.catalog, err = warehouse.Open(ctx, s.source, warehouse.Options{
 		AllowPaths: s.opt.allowPaths,
+		Remotes:    s.stores,
+		Properties: properties,
 		Refresh:    refresh(s.opt.refresh),
 		Cache:      s.memory,
 		Log:        s.log,
@@ -107,10 +118,10 @@ func (s *session) checkRoot(ctx context.Context) error {
 		return explainSource(s.source, err)
 	}
 	info, err := os.Stat(s.source)
-	if err != nil {
-		return nil // a URL
+	if err != nil && !source.IsURL(s.source) {
+		return nil // a catalog
 	}
-	if info.IsDir() {
+	if err != nil || info.IsDir() {
 		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
 			return explainSource(s.source, errNoTable)
 		}
@@ -189,7 +200,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Catalog:        catalog{s.catalog, s.opt.timeout},
 		Views:          merge.NewEngine(options),
 		Show:           s.opt.show,
-		ParquetOptions: s.opt.parquetIdentity(),
+		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
 	}
@@ -206,6 +217,9 @@ func (s *session) close() {
 	}
 	if s.memory != nil {
 		s.memory.Close()
+	}
+	if s.stores != nil {
+		s.stores.Close()
 	}
 	if s.disk != nil {
 		s.disk.Close()
