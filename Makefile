@@ -51,8 +51,8 @@ bench/data/lineitem.ids:
 	mkdir -p bench/data
 	go run ./bench/lineitem -percent 1,6.1,7,10,25 bench/data/lineitem > $@.part
 	mv $@.part $@
-bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time DuckDB, pyarrow and Polars over icefs against the raw files and iceberg_scan
-	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids
+bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time work over icefs against the raw files and iceberg_scan (SECTION=NAMES for some)
+	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --section '$(SECTION)'
 bench-scale: ## pairing and planning against iceberg-go, long histories, live ranges: ratios, in one run
 	go test ./bench/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m
