@@ -35,6 +35,7 @@ type session struct {
 	memory  *cache.Cache
 	disk    *cache.Disk // nil = none
 	stores  *remote.Stores
+	engine  *merge.Engine
 	tree    *tree.Tree
 
 	counters  merge.Counters
@@ -196,9 +197,10 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MemoryBytes:     s.opt.memory,
 	}
 	s.opt.off.apply(&options)
+	s.engine = merge.NewEngine(options)
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
-		Views:          merge.NewEngine(options),
+		Views:          s.engine,
 		Show:           s.opt.show,
 		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),

@@ -24,6 +24,8 @@ type status struct {
 	Refresh      string           `json:"refresh"`
 	MemoryBytes  int64            `json:"memory_bytes"`
 	Counters     map[string]int64 `json:"counters"`
+	// Measuring lists the text views whose size is being found.
+	Measuring []merge.Measuring `json:"measuring"`
 }
 
 // metric is a number about the mount.
@@ -83,6 +85,7 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 		Refresh:      s.opt.refresh.String(),
 		MemoryBytes:  s.opt.memory,
 		Counters:     make(map[string]int64),
+		Measuring:    s.engine.Measuring(),
 	}
 	for _, m := range s.metrics() {
 		st.Counters[m.name] = m.value
