@@ -77,7 +77,7 @@ func (s *session) open(ctx context.Context, control bool) error {
 	// harder before the whole is exceeded.
 	debug.SetMemoryLimit(s.opt.memory)
 	var err error
-	if s.memory, err = cache.New(cache.Options{MaxBytes: int64(merge.CacheShare * float64(s.opt.memory))}); err != nil {
+	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
 		return err
 	}
 	if err := s.openDisk(); err != nil {
