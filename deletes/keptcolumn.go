@@ -21,12 +21,10 @@ const keptBytes = 16 << 20
 // keptColumn is a key column of a row group, decoded: either fixed, or a
 // dictionary and indexes. Immutable.
 type keptColumn struct {
-	def    []uint8 // levels by row, nil if no row is NULL
-	starts []int   // of each batch, the place of its first value
-	n      int     // values
-	typ    pqfile.Type
-	width  int
-	fixed  []byte
+	def   []uint8 // levels by row, nil if no row is NULL
+	typ   pqfile.Type
+	width int
+	fixed []byte
 
 	dict  *pqfile.Values
 	short []uint16 // indexes of dictionaries of up to 64 Ki values
@@ -47,19 +45,26 @@ type keptColumns struct {
 	decided []bool // of which columns are read from columns, or never will
 	vectors []pqfile.Vector
 	index   [][]uint32
+	places  []keptPlace
 }
+
+// keptPlace is a row of a row group, and the place of its value, or of the next
+// one if it is NULL.
+type keptPlace struct{ row, value int }
 
 func (m *matcher) keptColumns(group int) *keptColumns {
 	n := len(m.proj.Columns)
 	return &keptColumns{
 		matcher: m, group: group, columns: make([]*keptColumn, n), decided: make([]bool, n),
-		vectors: make([]pqfile.Vector, n), index: make([][]uint32, n),
+		vectors: make([]pqfile.Vector, n), index: make([][]uint32, n), places: make([]keptPlace, n),
 	}
 }
 
-// over returns a batch whose columns are those kept, where they are.
+// over returns a batch whose columns are those kept, where they are. Columns were
+// kept in batches of their own: how long those are depends on what is read
+// together.
 func (k *keptColumns) over(ctx context.Context, rows rowBatch) rowBatch {
-	batch := int((rows.first - k.file.groups()[k.group]) / batchRows)
+	row := int(rows.first - k.file.groups()[k.group])
 	read := rows.column
 	rows.column = func(i int) (*pqfile.Vector, error) {
 		if !k.decided[i] {
@@ -70,7 +75,10 @@ func (k *keptColumns) over(ctx context.Context, rows rowBatch) rowBatch {
 			k.decided[i] = true
 		}
 		if c := k.columns[i]; c != nil {
-			k.index[i] = c.batch(&k.vectors[i], k.index[i], batch, rows.rows)
+			start := c.seek(k.places[i], row, k.proj.Columns[i].Leaf)
+			end := c.seek(start, row+rows.rows, k.proj.Columns[i].Leaf)
+			k.places[i] = end
+			k.index[i] = c.batch(&k.vectors[i], k.index[i], start, end)
 			return &k.vectors[i], nil
 		}
 		return read(i)
@@ -146,8 +154,6 @@ func (c *keptColumn) append(v *pqfile.Vector, leaf *pqfile.Node, row, all int) e
 		return errNotKept
 	}
 	c.appendLevels(v, leaf, row, all)
-	c.starts = append(c.starts, c.n)
-	c.n += values.N
 	switch {
 	case c.dict == nil:
 		c.fixed = appendFixed(slices.Grow(c.fixed, c.width*(all-len(c.fixed)/c.width)), values)
@@ -203,16 +209,24 @@ func appendFixed(dst []byte, v *pqfile.Values) []byte {
 	return dst
 }
 
-// batch sets v to a batch of rows. index is memory for indexes; what is used of
-// it is returned.
-func (c *keptColumn) batch(v *pqfile.Vector, index []uint32, batch, rows int) []uint32 {
-	start, end := c.starts[batch], c.n
-	if batch+1 < len(c.starts) {
-		end = c.starts[batch+1]
+// seek returns the place of a row, counted from a place before it if from is one.
+func (c *keptColumn) seek(from keptPlace, row int, leaf *pqfile.Node) keptPlace {
+	switch {
+	case c.def == nil:
+		return keptPlace{row, row}
+	case row < from.row:
+		from = keptPlace{}
 	}
-	*v = pqfile.Vector{Rows: rows, Values: pqfile.Values{Type: c.typ, Width: c.width, N: end - start}}
+	return keptPlace{row, from.value + bytes.Count(c.def[from.row:row], []byte{uint8(leaf.MaxDef)})}
+}
+
+// batch sets v to the rows between two places. index is memory for indexes; what
+// is used of it is returned.
+func (c *keptColumn) batch(v *pqfile.Vector, index []uint32, from, to keptPlace) []uint32 {
+	start, end := from.value, to.value
+	*v = pqfile.Vector{Rows: to.row - from.row, Values: pqfile.Values{Type: c.typ, Width: c.width, N: end - start}}
 	if c.def != nil {
-		v.Def = c.def[batch*batchRows:][:rows]
+		v.Def = c.def[from.row:to.row]
 	}
 	switch {
 	case c.dict == nil:
@@ -231,7 +245,7 @@ func (c *keptColumn) batch(v *pqfile.Vector, index []uint32, batch, rows int) []
 
 // size is the heap kept.
 func (c *keptColumn) size() int64 {
-	n := 256 + cap(c.def) + 8*cap(c.starts) + cap(c.fixed) + 2*cap(c.short) + 4*cap(c.long)
+	n := 256 + cap(c.def) + cap(c.fixed) + 2*cap(c.short) + 4*cap(c.long)
 	if d := c.dict; d != nil {
 		n += len(d.Fixed) + len(d.Data) + 4*len(d.Offsets)
 	}
