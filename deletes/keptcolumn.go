@@ -21,10 +21,12 @@ const keptBytes = 16 << 20
 // keptColumn is a key column of a row group, decoded: either fixed, or a
 // dictionary and indexes. Immutable.
 type keptColumn struct {
-	def   []uint8 // levels by row, nil if no row is NULL
-	typ   pqfile.Type
-	width int
-	fixed []byte
+	def    []uint8 // levels by row, nil if no row is NULL
+	starts []int   // of each batch, the place of its first value
+	n      int     // values
+	typ    pqfile.Type
+	width  int
+	fixed  []byte
 
 	dict  *pqfile.Values
 	short []uint16 // indexes of dictionaries of up to 64 Ki values
@@ -45,26 +47,25 @@ type keptColumns struct {
 	decided []bool // of which columns are read from columns, or never will
 	vectors []pqfile.Vector
 	index   [][]uint32
-	places  []keptPlace
 }
-
-// keptPlace is a row of a row group, and the place of its value, or of the next
-// one if it is NULL.
-type keptPlace struct{ row, value int }
 
 func (m *matcher) keptColumns(group int) *keptColumns {
 	n := len(m.proj.Columns)
 	return &keptColumns{
 		matcher: m, group: group, columns: make([]*keptColumn, n), decided: make([]bool, n),
-		vectors: make([]pqfile.Vector, n), index: make([][]uint32, n), places: make([]keptPlace, n),
+		vectors: make([]pqfile.Vector, n), index: make([][]uint32, n),
 	}
 }
 
-// over returns a batch whose columns are those kept, where they are. Columns were
-// kept in batches of their own: how long those are depends on what is read
-// together.
+// over returns a batch whose columns are those kept, where they are. Columns are
+// kept in batches of batchRows; the batches of a file with long values are smaller,
+// and are read.
 func (k *keptColumns) over(ctx context.Context, rows rowBatch) rowBatch {
-	row := int(rows.first - k.file.groups()[k.group])
+	groups := k.file.groups()
+	if !wholeBatch(rows, groups[k.group], groups[k.group+1]) {
+		return rows
+	}
+	batch := int((rows.first - groups[k.group]) / batchRows)
 	read := rows.column
 	rows.column = func(i int) (*pqfile.Vector, error) {
 		if !k.decided[i] {
@@ -75,15 +76,18 @@ func (k *keptColumns) over(ctx context.Context, rows rowBatch) rowBatch {
 			k.decided[i] = true
 		}
 		if c := k.columns[i]; c != nil {
-			start := c.seek(k.places[i], row, k.proj.Columns[i].Leaf)
-			end := c.seek(start, row+rows.rows, k.proj.Columns[i].Leaf)
-			k.places[i] = end
-			k.index[i] = c.batch(&k.vectors[i], k.index[i], start, end)
+			k.index[i] = c.batch(&k.vectors[i], k.index[i], batch, rows.rows)
 			return &k.vectors[i], nil
 		}
 		return read(i)
 	}
 	return rows
+}
+
+// wholeBatch reports whether a batch is one of those that batchRows divides the
+// rows from first to end into.
+func wholeBatch(b rowBatch, first, end int64) bool {
+	return (b.first-first)%batchRows == 0 && (b.rows == batchRows || b.first+int64(b.rows) == end)
 }
 
 // column returns a column from the cache or decoded, nil if it is not kept.
@@ -121,6 +125,9 @@ func (k *keptColumns) decode(ctx context.Context, i int) (*keptColumn, error) {
 	one := &pqfile.Projection{Columns: k.proj.Columns[i : i+1]}
 	c := &keptColumn{}
 	err := k.file.scan(ctx, one, k.group, func(batch rowBatch) error {
+		if !wholeBatch(batch, groups[k.group], groups[k.group+1]) {
+			return errNotKept
+		}
 		v, err := batch.column(0)
 		if err != nil {
 			return err
@@ -154,6 +161,8 @@ func (c *keptColumn) append(v *pqfile.Vector, leaf *pqfile.Node, row, all int) e
 		return errNotKept
 	}
 	c.appendLevels(v, leaf, row, all)
+	c.starts = append(c.starts, c.n)
+	c.n += values.N
 	switch {
 	case c.dict == nil:
 		c.fixed = appendFixed(slices.Grow(c.fixed, c.width*(all-len(c.fixed)/c.width)), values)
@@ -209,24 +218,16 @@ func appendFixed(dst []byte, v *pqfile.Values) []byte {
 	return dst
 }
 
-// seek returns the place of a row, counted from a place before it if from is one.
-func (c *keptColumn) seek(from keptPlace, row int, leaf *pqfile.Node) keptPlace {
-	switch {
-	case c.def == nil:
-		return keptPlace{row, row}
-	case row < from.row:
-		from = keptPlace{}
+// batch sets v to a batch of rows. index is memory for indexes; what is used of
+// it is returned.
+func (c *keptColumn) batch(v *pqfile.Vector, index []uint32, batch, rows int) []uint32 {
+	start, end := c.starts[batch], c.n
+	if batch+1 < len(c.starts) {
+		end = c.starts[batch+1]
 	}
-	return keptPlace{row, from.value + bytes.Count(c.def[from.row:row], []byte{uint8(leaf.MaxDef)})}
-}
-
-// batch sets v to the rows between two places. index is memory for indexes; what
-// is used of it is returned.
-func (c *keptColumn) batch(v *pqfile.Vector, index []uint32, from, to keptPlace) []uint32 {
-	start, end := from.value, to.value
-	*v = pqfile.Vector{Rows: to.row - from.row, Values: pqfile.Values{Type: c.typ, Width: c.width, N: end - start}}
+	*v = pqfile.Vector{Rows: rows, Values: pqfile.Values{Type: c.typ, Width: c.width, N: end - start}}
 	if c.def != nil {
-		v.Def = c.def[from.row:to.row]
+		v.Def = c.def[batch*batchRows:][:rows]
 	}
 	switch {
 	case c.dict == nil:
@@ -245,7 +246,7 @@ func (c *keptColumn) batch(v *pqfile.Vector, index []uint32, from, to keptPlace)
 
 // size is the heap kept.
 func (c *keptColumn) size() int64 {
-	n := 256 + cap(c.def) + cap(c.fixed) + 2*cap(c.short) + 4*cap(c.long)
+	n := 256 + cap(c.def) + 8*cap(c.starts) + cap(c.fixed) + 2*cap(c.short) + 4*cap(c.long)
 	if d := c.dict; d != nil {
 		n += len(d.Fixed) + len(d.Data) + 4*len(d.Offsets)
 	}
