@@ -208,7 +208,7 @@ func (c *compiled[T]) get(text []byte, compile func(*avroType) (*T, error)) (*T,
 	if err != nil {
 		return nil, err
 	}
-	t, err := newAvroType(parsed.Root(), map[string]*avro.SchemaNode{}, 0)
+	t, err := newAvroType(parsed.Root(), avroNames{}, "", 0)
 	if err != nil {
 		return nil, err
 	}
