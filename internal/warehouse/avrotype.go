@@ -177,6 +177,9 @@ func (d *cursor) long() int64 {
 	for shift := 0; shift < 64 && d.at < len(d.buf); shift += 7 {
 		b := d.buf[d.at]
 		d.at++
+		if shift == 63 && b > 1 { // more than 64 bits
+			break
+		}
 		v |= uint64(b&0x7f) << shift
 		if b < 0x80 {
 			return int64(v>>1) ^ -int64(v&1)

@@ -26,13 +26,13 @@ const manifestFileBytes = 240
 
 func usedOfList() []usedField {
 	return []usedField{
-		{"manifest_path", fieldPath, avroBytes, true},
-		{"partition_spec_id", fieldSpec, avroInt, true},
-		{"content", fieldContent, avroInt, false},
-		{"sequence_number", fieldSequence, avroInt, false},
-		{"added_snapshot_id", fieldSnapshot, avroInt, false},
-		{"key_metadata", fieldKey, avroBytes, false},
-		{"first_row_id", fieldFirstRow, avroInt, false},
+		{"manifest_path", 500, fieldPath, avroBytes, true},
+		{"partition_spec_id", 502, fieldSpec, avroInt, true},
+		{"content", 517, fieldContent, avroInt, false},
+		{"sequence_number", 515, fieldSequence, avroInt, false},
+		{"added_snapshot_id", 503, fieldSnapshot, avroInt, false},
+		{"key_metadata", 519, fieldKey, avroBytes, false},
+		{"first_row_id", 520, fieldFirstRow, avroInt, false},
 	}
 }
 
@@ -138,7 +138,10 @@ func (s *listSchema) manifest(d *cursor, version int) (m manifestFile, err error
 		encrypted: len(e.texts[fieldKey]) > 0,
 	}
 	if version > 1 {
-		m.deletes, m.sequence = content == 1, e.number(fieldSequence, 0)
+		m.deletes, m.sequence = content == 1, e.numbers[fieldSequence]
+		if m.sequence < 0 { // none, which deletes must not take for 0
+			return m, fmt.Errorf("%s: no sequence number", m.path)
+		}
 		if id := e.numbers[fieldFirstRow]; id != noNumber {
 			if id < 0 {
 				return m, fmt.Errorf("%s: first row id %d", m.path, id)
