@@ -51,7 +51,8 @@ const lookupPatience = 50 * time.Millisecond
 // Lookup finds an entry and its attributes. If the size takes long to find, the
 // entry is returned without: the kernel then asks again (Getattr) before it
 // tells or uses a size.
-func (n *dirNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+func (n *dirNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (_ *gofs.Inode, errno syscall.Errno) {
+	defer n.fs.watch("lookup", &n.Inode, name)(&errno)
 	found, err := n.get().Lookup(ctx, name)
 	if err != nil {
 		return nil, n.fs.fail(ctx, "lookup", &n.Inode, name, err)
@@ -95,7 +96,8 @@ func (f *FS) nodeOf(found tree.Node) gofs.InodeEmbedder {
 }
 
 // OpendirHandle lists the folder once; the handle then stays on that listing.
-func (n *dirNode) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+func (n *dirNode) OpendirHandle(ctx context.Context, _ uint32) (_ gofs.FileHandle, _ uint32, errno syscall.Errno) {
+	defer n.fs.watch("list", &n.Inode, "")(&errno)
 	list, err := n.get().Entries(ctx)
 	if err != nil {
 		return nil, 0, n.fs.fail(ctx, "list", &n.Inode, "", err)

@@ -10,6 +10,9 @@
 //	equality-2  an equality-delete file of 120,000 pairs of l_orderkey and l_linenumber
 //	random-<p>  deletion vectors, p % at random, for each -percent
 //
+// With -history it writes a table of many appends (branch "last"), with -links
+// one of many hard links to a data file (branch "copies").
+//
 // It prints a line "<branch> <snapshot id>" for each. The same flags write the
 // same rows.
 package main
@@ -19,13 +22,9 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/apache/iceberg-go"
 
 	"github.com/icefs/icefs/internal/fixture"
 )
@@ -37,9 +36,23 @@ func main() {
 	groups := flag.Int("groups", 10, "row groups of a file")
 	keys := flag.Int("equality-keys", 120_000, "keys of the equality-delete files; a sixth as many more in branch equality-more")
 	percents := flag.String("percent", "", "further percentages of random deletes, comma-separated")
+	snapshots := flag.Int("history", 0, "instead: a table of so many snapshots, each of which appends -rows rows")
+	links := flag.Int("links", 0, "instead: a table of one data file of -rows rows and so many hard links to it")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		log.Fatal("usage: lineitem [flags] TABLE_DIR")
+	}
+	switch {
+	case *snapshots > 0:
+		if err := history(flag.Arg(0), *snapshots, *rows); err != nil {
+			log.Fatal(err)
+		}
+		return
+	case *links > 0:
+		if err := copies(flag.Arg(0), *links, *rows, *groups); err != nil {
+			log.Fatal(err)
+		}
+		return
 	}
 	if err := generate(flag.Arg(0), *rows, *files, *groups, *keys, *percents); err != nil {
 		log.Fatal(err)
@@ -54,25 +67,16 @@ type table struct {
 }
 
 func generate(dir string, rows, files, groups, keys int, percents string) error {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty", dir)
-	}
-	t := &table{Table: fixture.New(dir, fixture.Options{FormatVersion: 3, Schema: schema(), UUIDNames: true})}
-	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
+	t, err := newTable(dir)
+	if err != nil {
 		return err
 	}
 	tx := t.Begin()
 	gen := newGenerator()
 	for i := range files {
-		n := rows*(i+1)/files - rows*i/files
-		path := filepath.Join(dir, "data", fmt.Sprintf("part-%05d.parquet", i))
-		lower, upper, err := gen.writeFile(path, n, groups)
-		if err != nil {
+		if err := t.adopt(tx, gen, i, rows*(i+1)/files-rows*i/files, groups); err != nil {
 			return err
 		}
-		t.data = append(t.data, tx.Adopt(path, int64(n), map[int][2]iceberg.Literal{
-			orderKeyID: {iceberg.NewLiteral(lower), iceberg.NewLiteral(upper)},
-		}))
 	}
 	t.base = tx.Commit()
 	t.report("base", t.base)

@@ -102,8 +102,11 @@ func (s limitedStore) Open(ctx context.Context, location string) (source.Object,
 		return nil, err
 	}
 	limited := limitedObject{o, s.timeout}
-	if f, ok := o.(source.Filer); ok {
-		return limitedFiler{limited, f}, nil
+	switch o := o.(type) {
+	case source.Filer:
+		return limitedFiler{limited, o}, nil
+	case source.Remote:
+		return o, nil // which limits itself
 	}
 	return limited, nil
 }
@@ -128,3 +131,5 @@ type limitedFiler struct {
 var _ source.Filer = limitedFiler{}
 
 func (f limitedFiler) OpenFile() (*os.File, error) { return f.filer.OpenFile() }
+
+func (f limitedFiler) Borrow() (*os.File, func(), error) { return f.filer.Borrow() }

@@ -41,6 +41,16 @@ const (
 	fieldCount
 )
 
+// Fields that only manifest lists have, in the places of ones that only manifests
+// have: each place costs time with every entry.
+const (
+	fieldManifestLength = fieldSize
+	fieldAddedFiles     = fieldStatus
+	fieldExistingFiles  = fieldFileSequence
+	fieldAddedRows      = fieldRecords
+	fieldExistingRows   = fieldLength
+)
+
 // usedField is a field by its name and id (Iceberg spec, "Manifests"), with the
 // kind of its values. A manifest that lacks a required one is none. Fields are
 // found by name, since old writers leave ids out; one that has the id and another
