@@ -1,4 +1,4 @@
-.PHONY: help build demo test race lint judge engines spark bench bench-scale fuzz clean
+.PHONY: help build demo test race lint judge engines spark bench bench-equality bench-scale fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -51,6 +51,8 @@ bench/data/lineitem.ids:
 	mv $@.part $@
 bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time DuckDB, pyarrow and Polars over icefs against the raw files and iceberg_scan
 	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids
+bench-equality: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time equality deletes against an anti-join in DuckDB, and against deletion vectors
+	$(VENV)/bench/bin/python bench/equality.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids
 bench-scale: ## pairing and planning against iceberg-go, long histories, live ranges: ratios, in one run
 	go test ./bench/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m

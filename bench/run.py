@@ -101,6 +101,7 @@ class Bench:
                 if process.poll() is not None:
                     raise SystemExit("icefs mount failed")
                 time.sleep(0.01)
+            self.server = process.pid
             yield point
         finally:
             process.send_signal(signal.SIGTERM)
