@@ -57,9 +57,15 @@ func (m *matcher) keptColumns(group int) *keptColumns {
 	}
 }
 
-// over returns a batch whose columns are those kept, where they are.
+// over returns a batch whose columns are those kept, where they are. Columns are
+// kept in batches of batchRows; the batches of a file with long values are smaller,
+// and are read.
 func (k *keptColumns) over(ctx context.Context, rows rowBatch) rowBatch {
-	batch := int((rows.first - k.file.groups()[k.group]) / batchRows)
+	groups := k.file.groups()
+	if !wholeBatch(rows, groups[k.group], groups[k.group+1]) {
+		return rows
+	}
+	batch := int((rows.first - groups[k.group]) / batchRows)
 	read := rows.column
 	rows.column = func(i int) (*pqfile.Vector, error) {
 		if !k.decided[i] {
@@ -76,6 +82,12 @@ func (k *keptColumns) over(ctx context.Context, rows rowBatch) rowBatch {
 		return read(i)
 	}
 	return rows
+}
+
+// wholeBatch reports whether a batch is one of those that batchRows divides the
+// rows from first to end into.
+func wholeBatch(b rowBatch, first, end int64) bool {
+	return (b.first-first)%batchRows == 0 && (b.rows == batchRows || b.first+int64(b.rows) == end)
 }
 
 // column returns a column from the cache or decoded, nil if it is not kept.
@@ -113,6 +125,9 @@ func (k *keptColumns) decode(ctx context.Context, i int) (*keptColumn, error) {
 	one := &pqfile.Projection{Columns: k.proj.Columns[i : i+1]}
 	c := &keptColumn{}
 	err := k.file.scan(ctx, one, k.group, func(batch rowBatch) error {
+		if !wholeBatch(batch, groups[k.group], groups[k.group+1]) {
+			return errNotKept
+		}
 		v, err := batch.column(0)
 		if err != nil {
 			return err
