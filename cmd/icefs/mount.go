@@ -125,7 +125,7 @@ func openInterruptibly(ctx context.Context, cancel func(), signals <-chan os.Sig
 func (s *session) fsOptions(m mountOptions) fs.Options {
 	o := fs.Options{
 		Tree:       s.tree,
-		Refresh:    refresh(s.opt.refresh),
+		Refresh:    kernelRefresh(s.opt.refresh),
 		UID:        m.uid.id,
 		GID:        m.gid.id,
 		FileMode:   uint32(m.fileMode),

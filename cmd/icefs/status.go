@@ -26,6 +26,9 @@ type status struct {
 	Counters     map[string]int64 `json:"counters"`
 	// Measuring lists the text views whose size is being found.
 	Measuring []merge.Measuring `json:"measuring"`
+	// CatalogDown is since when the catalog has not answered, and why.
+	CatalogDown  *time.Time `json:"catalog_down_since,omitempty"`
+	CatalogError string     `json:"catalog_error,omitempty"`
 }
 
 // metric is a number about the mount.
@@ -86,6 +89,10 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 		MemoryBytes:  s.opt.memory,
 		Counters:     make(map[string]int64),
 		Measuring:    s.engine.Measuring(),
+	}
+	if since, err := s.catalog.Outage(); err != nil {
+		since = since.UTC().Truncate(time.Millisecond)
+		st.CatalogDown, st.CatalogError = &since, err.Error()
 	}
 	for _, m := range s.metrics() {
 		st.Counters[m.name] = m.value
