@@ -69,8 +69,10 @@ type Options struct {
 	// FileMode and DirMode are permission bits.
 	FileMode, DirMode uint32
 	AllowOther        bool
-	Flags             []string // further mount flags of fusermount ("noexec")
-	Log               *slog.Logger
+	// NoReadAhead keeps the kernel from asking for more than readers do.
+	NoReadAhead bool
+	Flags       []string // further mount flags of fusermount ("noexec")
+	Log         *slog.Logger
 }
 
 // FS is a mounted tree.
@@ -94,7 +96,9 @@ func Mount(dir string, opt Options) (*FS, error) {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
 	f.server = server
-	f.setReadAhead()
+	if !opt.NoReadAhead {
+		f.setReadAhead()
+	}
 	return f, nil
 }
 
@@ -143,6 +147,9 @@ func (f *FS) mountOptions() *gofs.Options {
 			Logger:                   log.New(logWriter{f.opt.Log}, "", 0),
 			Options:                  []string{"default_permissions"},
 		},
+	}
+	if f.opt.NoReadAhead {
+		o.MaxReadAhead = 1 // below a page
 	}
 	if os.Geteuid() == 0 {
 		o.DirectMountStrict = true

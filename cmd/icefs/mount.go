@@ -133,6 +133,8 @@ func (s *session) fsOptions(m mountOptions) fs.Options {
 		AllowOther: m.allowOther,
 		Flags:      m.flags,
 		Log:        s.log,
+		// What is read ahead of a column would have to be fetched.
+		NoReadAhead: s.remote(),
 	}
 	return o
 }

@@ -140,6 +140,9 @@ func (c *Catalog) Root(ctx context.Context) (*Namespace, *Table, error) {
 	return c.root, c.table, ctx.Err()
 }
 
+// Remote reports whether tables may be in an object store.
+func (c *Catalog) Remote() bool { return c.env.reach.Remote() }
+
 // Close closes the descriptors that no reader uses.
 func (c *Catalog) Close() error {
 	c.env.opt.Pool.CloseIdle()
