@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,7 +109,7 @@ func (o *storeOptions) read() (map[string]string, error) {
 // openStores makes the stores that the program was built with.
 func (s *session) openStores() *remote.Stores {
 	opt := remote.Options{
-		Schemes: append([]remote.Scheme{s3.Scheme()}, furtherSchemes()...),
+		Schemes: slices.Concat([]remote.Scheme{s3.Scheme()}, gcsSchemes(), azureSchemes()),
 		Memory:  s.memory,
 		Timeout: s.opt.timeout,
 		Log:     s.log,
@@ -131,5 +132,3 @@ func (s *session) storeIdentity() string {
 
 // remote reports whether tables may be in an object store.
 func (s *session) remote() bool { return s.catalog.Remote() }
-
-func furtherSchemes() []remote.Scheme { return nil }

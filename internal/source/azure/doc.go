@@ -1,0 +1,4 @@
+//go:build !azure
+
+// Package azure is empty without the build tag azure.
+package azure

@@ -1,0 +1,4 @@
+//go:build !gcs
+
+// Package gcs is empty without the build tag gcs.
+package gcs
