@@ -14,8 +14,8 @@ import (
 
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/pqfile"
-	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
@@ -34,11 +34,13 @@ type session struct {
 	memory  *cache.Cache
 	disk    *cache.Disk // nil = none
 	stores  *remote.Stores
+	engine  *merge.Engine
 	tree    *tree.Tree
 
 	counters  merge.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
+	kernel    fs.Stats
 	requests  remote.Stats
 }
 
@@ -71,11 +73,11 @@ func absolute(src string) string {
 }
 
 func (s *session) open(ctx context.Context, control bool) error {
-	// Half of the budget is for values kept; the rest for work under way, and the
-	// collector works harder before the whole is exceeded.
+	// The engine divides the budget up (merge.CacheShare); the collector works
+	// harder before the whole is exceeded.
 	debug.SetMemoryLimit(s.opt.memory)
 	var err error
-	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.memory / 2}); err != nil {
+	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
 		return err
 	}
 	if err := s.openDisk(); err != nil {
@@ -86,16 +88,7 @@ func (s *session) open(ctx context.Context, control bool) error {
 		return err
 	}
 	s.stores = s.openStores()
-	s.catalog, err = warehouse.Open(ctx, s.source, warehouse.Options{
-		AllowPaths: s.opt.allowPaths,
-		Remotes:    s.stores,
-		Properties: properties,
-		Refresh:    refresh(s.opt.refresh),
-		Cache:      s.memory,
-		Log:        s.log,
-		Stats:      &s.warehouse,
-	})
-	if err != nil {
+	if err := s.openCatalog(ctx, properties); err != nil {
 		return explainSource(s.source, err)
 	}
 	if s.tree, err = tree.New(ctx, s.treeOptions(control)); err != nil {
@@ -116,8 +109,8 @@ func (s *session) checkRoot(ctx context.Context) error {
 		return explainSource(s.source, err)
 	}
 	info, err := os.Stat(s.source)
-	if err != nil && !source.IsURL(s.source) {
-		return nil // a catalog
+	if err != nil && !s.stores.Reads(s.source) {
+		return nil // a catalog, which may be empty
 	}
 	if err != nil || info.IsDir() {
 		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
@@ -131,14 +124,6 @@ func (s *session) checkRoot(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// refresh turns 0, "at every call", into what Options take for it.
-func refresh(d time.Duration) time.Duration {
-	if d <= 0 {
-		return -1
-	}
-	return d
 }
 
 // openDisk opens the disk cache. A folder that nobody has asked for may fail: a
@@ -181,7 +166,7 @@ func (s *session) checkCacheDir() error {
 
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
-	engine := merge.NewEngine(merge.Options{
+	options := merge.Options{
 		Cache:           s.memory,
 		Persist:         s.disk,
 		Deletes:         resolver,
@@ -191,10 +176,13 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MetadataColumns: s.opt.metadata,
 		Stats:           &s.parquet,
 		Counters:        &s.counters,
-	})
+		MemoryBytes:     s.opt.memory,
+	}
+	s.opt.off.apply(&options)
+	s.engine = merge.NewEngine(options)
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
-		Views:          engine,
+		Views:          s.engine,
 		Show:           s.opt.show,
 		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),

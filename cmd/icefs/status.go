@@ -24,6 +24,11 @@ type status struct {
 	Refresh      string           `json:"refresh"`
 	MemoryBytes  int64            `json:"memory_bytes"`
 	Counters     map[string]int64 `json:"counters"`
+	// Measuring lists the text views whose size is being found.
+	Measuring []merge.Measuring `json:"measuring"`
+	// CatalogDown is since when the catalog has not answered, and why.
+	CatalogDown  *time.Time `json:"catalog_down_since,omitempty"`
+	CatalogError string     `json:"catalog_error,omitempty"`
 }
 
 // metric is a number about the mount.
@@ -47,6 +52,9 @@ func (s *session) metrics() []metric {
 	c := s.memory.Stats()
 	return []metric{
 		{"raw_bytes_total", "Bytes served from sources as they are.", s.counters.RawBytes.Load(), true},
+		{"passthrough_opens_total", "Files opened whose reads the kernel takes from the source by itself.", s.kernel.PassthroughOpens.Load(), true},
+		{"spliced_bytes_total", "Bytes spliced from local sources to the kernel.", s.kernel.SplicedBytes.Load(), true},
+		{"copied_bytes_total", "Bytes copied to the kernel.", s.kernel.CopiedBytes.Load(), true},
 		{"chunks_rewritten_total", "Column chunks, or page runs, rewritten.", s.counters.ChunksRewritten.Load(), true},
 		{"chunks_loaded_total", "Rewritten column chunks found in the cache folder.", s.counters.ChunksLoaded.Load(), true},
 		{"chunks_measured_total", "Column chunks measured because no bound was close enough.", s.counters.ChunksMeasured.Load(), true},
@@ -80,6 +88,11 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 		Refresh:      s.opt.refresh.String(),
 		MemoryBytes:  s.opt.memory,
 		Counters:     make(map[string]int64),
+		Measuring:    s.engine.Measuring(),
+	}
+	if since, err := s.catalog.Outage(); err != nil {
+		since = since.UTC().Truncate(time.Millisecond)
+		st.CatalogDown, st.CatalogError = &since, err.Error()
 	}
 	for _, m := range s.metrics() {
 		st.Counters[m.name] = m.value
