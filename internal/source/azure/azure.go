@@ -1,7 +1,7 @@
-//go:build azure
+//go:build !noazure
 
 // Package azure makes the requests of package remote to Azure Blob Storage,
-// through Microsoft's client. It does not try again itself. Built with tag azure.
+// through Microsoft's client. It does not try again itself. Left out by the build tag noazure.
 //
 // Credentials come from an Access's properties, else from where Microsoft's
 // client looks for them: environment, managed identity, command line tools.

@@ -1,4 +1,4 @@
-//go:build !azure
+//go:build noazure
 
-// Package azure is empty without the build tag azure.
+// Package azure is empty under the build tag noazure.
 package azure

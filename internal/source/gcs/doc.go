@@ -1,4 +1,4 @@
-//go:build !gcs
+//go:build nogcs
 
-// Package gcs is empty without the build tag gcs.
+// Package gcs is empty under the build tag nogcs.
 package gcs

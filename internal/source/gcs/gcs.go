@@ -1,7 +1,7 @@
-//go:build gcs
+//go:build !nogcs
 
 // Package gcs makes the requests of package remote to Google Cloud Storage,
-// through Google's client. It does not try again itself. Built with tag gcs.
+// through Google's client. It does not try again itself. Left out by the build tag nogcs.
 //
 // Credentials come from an Access's properties, else they are Google's application
 // default credentials.
@@ -68,7 +68,7 @@ func open(ctx context.Context, name string, p map[string]string) (remote.Bucket,
 	}
 	var options []option.ClientOption
 	if endpoint != "" {
-		options = append(options, option.WithEndpoint(endpoint), storage.WithJSONReads())
+		options = append(options, option.WithEndpoint(endpoint))
 	}
 	auth, err := credentials(ctx, p)
 	if err != nil {
