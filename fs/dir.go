@@ -50,7 +50,8 @@ const lookupPatience = 50 * time.Millisecond
 // Lookup finds an entry and its attributes. If the size takes long to find, the
 // entry is returned without: the kernel then asks again (Getattr) before it
 // tells or uses a size.
-func (n *dirNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+func (n *dirNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (_ *gofs.Inode, errno syscall.Errno) {
+	defer n.fs.watch("lookup", &n.Inode, name)(&errno)
 	found, err := n.get().Lookup(ctx, name)
 	if err != nil {
 		return nil, n.fs.fail(ctx, "lookup", &n.Inode, name, err)

@@ -15,7 +15,8 @@ var _ gofs.NodeOpendirHandler = (*dirNode)(nil)
 
 // OpendirHandle begins to list the folder, and returns when the first entry is
 // known; the handle then stays on that listing.
-func (n *dirNode) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+func (n *dirNode) OpendirHandle(ctx context.Context, _ uint32) (_ gofs.FileHandle, _ uint32, errno syscall.Errno) {
+	defer n.fs.watch("list", &n.Inode, "")(&errno)
 	h := &dirHandle{node: n, self: n.StableAttr().Ino, news: make(chan struct{})}
 	h.parent = h.self
 	if _, p := n.Parent(); p != nil {
@@ -119,7 +120,7 @@ func (h *dirHandle) wait(ctx context.Context, i int) (e tree.Entry, ok bool, err
 // Readdirent gives the next entry. Where the next is not known yet, but others
 // were given in this call of the kernel, it gives none: what there is is
 // delivered, and the kernel asks again.
-func (h *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
+func (h *dirHandle) Readdirent(ctx context.Context) (_ *fuse.DirEntry, errno syscall.Errno) {
 	e := fuse.DirEntry{Off: uint64(h.next + 1)}
 	switch i := h.next - 2; {
 	case h.next == 0:
@@ -127,9 +128,12 @@ func (h *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Err
 	case h.next == 1:
 		e.Name, e.Ino, e.Mode = "..", h.parent, syscall.S_IFDIR
 	default:
-		if _, known, done, _, _ := h.at(i); !known && !done && h.given > 0 {
-			h.given = 0
-			return nil, 0
+		if _, known, done, _, _ := h.at(i); !known && !done {
+			if h.given > 0 {
+				h.given = 0
+				return nil, 0
+			}
+			defer h.node.fs.watch("list", &h.node.Inode, "")(&errno)
 		}
 		entry, ok, err := h.wait(ctx, i)
 		if err != nil {

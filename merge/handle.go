@@ -2,13 +2,12 @@ package merge
 
 import (
 	"context"
+	"os"
+	"slices"
 	"sync"
-)
 
-// heldBytes bounds the chunks that one handle keeps for itself: a reader takes
-// a chunk in many small reads, several columns at a time, and the cache may
-// decline any value.
-const heldBytes = 64 << 20
+	"github.com/icefs/icefs/internal/source"
+)
 
 // handle is one reader of a Parquet view. It keeps the layout and the chunks
 // that it was given as a whole last. Safe for concurrent use.
@@ -19,6 +18,7 @@ type handle struct {
 	layout *layout
 	chunks []heldChunk // most recent last
 	bytes  int64
+	closed bool
 }
 
 // heldKey is a segment that is held as a whole, or the part of it from an offset.
@@ -36,27 +36,89 @@ var _ Handle = (*handle)(nil)
 
 // ReadAt implements Handle.
 func (h *handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.readAt(ctx, h, p, off)
+}
+
+// its returns the layout, which the handle then keeps.
+func (h *handle) its(ctx context.Context) (*layout, error) {
 	h.mu.Lock()
 	l := h.layout
 	h.mu.Unlock()
-	if l == nil {
-		var err error
-		if l, err = h.view.layout(ctx); err != nil {
-			return 0, err
-		}
-		h.mu.Lock()
-		h.layout = l
-		h.mu.Unlock()
+	if l != nil {
+		return l, nil
 	}
-	return l.readAt(ctx, h, p, off)
+	l, err := h.view.layout(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.layout = l
+	return l, nil
+}
+
+var _ Passthrough = (*handle)(nil)
+
+// OpenFile implements Passthrough.
+func (h *handle) OpenFile(ctx context.Context) (*os.File, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := l.whole.(source.Filer); ok {
+		return f.OpenFile()
+	}
+	return nil, nil
+}
+
+// Stored implements Passthrough.
+func (h *handle) Stored(ctx context.Context) bool {
+	l, err := h.its(ctx)
+	return err == nil && l.raw > l.length/2
+}
+
+// Borrow implements Passthrough.
+func (h *handle) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func(), bool) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, 0, nil, false
+	}
+	s, at := l.stored(off, int64(n))
+	if s == nil {
+		return nil, 0, nil, false
+	}
+	local, ok := s.object.(source.Filer)
+	if !ok {
+		return nil, 0, nil, false
+	}
+	f, release, err := local.Borrow()
+	if err != nil {
+		return nil, 0, nil, false
+	}
+	if s.served != nil {
+		s.served.Add(int64(n))
+	}
+	return f, at, release, true
 }
 
 // Close implements Handle.
 func (h *handle) Close() error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.layout, h.chunks, h.bytes = nil, nil, 0
+	h.layout, h.chunks, h.bytes, h.closed = nil, nil, 0, true
+	h.mu.Unlock()
+	h.view.engine.memory.holdings.forget(h)
 	return nil
+}
+
+// drop implements holder.
+func (h *handle) drop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.chunks, h.bytes = nil, 0
 }
 
 // held returns the bytes of a chunk that the handle keeps, or nil. h may be nil.
@@ -76,22 +138,30 @@ func (h *handle) held(of heldKey) []byte {
 	return nil
 }
 
-// hold keeps a chunk, and drops those read longest ago. h may be nil.
+// hold keeps a chunk, and drops those read longest ago: a reader takes a chunk in
+// many small reads, several columns at a time, and the cache may decline any
+// value. h may be nil.
 func (h *handle) hold(of heldKey, data []byte) {
 	if h == nil {
 		return
 	}
+	if bytes, more := h.add(of, data); more {
+		h.view.engine.memory.holdings.use(h, bytes)
+	}
+}
+
+// add keeps a chunk, and returns how much is kept, and whether that is news.
+func (h *handle) add(of heldKey, data []byte) (int64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.chunks {
-		if c.of == of {
-			return
-		}
+	if h.closed || slices.ContainsFunc(h.chunks, func(c heldChunk) bool { return c.of == of }) {
+		return 0, false
 	}
 	h.chunks = append(h.chunks, heldChunk{of, data})
 	h.bytes += int64(len(data))
-	for len(h.chunks) > 1 && h.bytes > heldBytes {
+	for len(h.chunks) > 1 && h.bytes > h.view.engine.memory.held {
 		h.bytes -= int64(len(h.chunks[0].data))
-		h.chunks = append(h.chunks[:0], h.chunks[1:]...)
+		h.chunks = slices.Delete(h.chunks, 0, 1)
 	}
+	return h.bytes, true
 }

@@ -86,8 +86,7 @@ func (s *groupSource) storedBytes(leaf int) int64 {
 	n := int64(0)
 	for _, src := range s.in.columns[leaf].Stored() {
 		if s.in.pq != nil {
-			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-			n += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
+			n += s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData.StoredBytes()
 		}
 	}
 	return n
@@ -132,7 +131,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	}
 	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
 	if f.Format == snapshot.Avro {
-		if in.avro, err = e.openAvro(ctx, obj); err != nil {
+		if in.avro, err = e.openAvro(ctx, obj, f.Records); err != nil {
 			return nil, err
 		}
 		in.firstRow, in.stored = avroGroups(in.avro.Blocks)

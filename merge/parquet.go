@@ -146,6 +146,7 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	l := e.arrange(groups)
 	for _, in := range inputs {
 		l.heap += in.heap()
+		l.rows += in.firstRow[len(in.firstRow)-1]
 	}
 	l.footer, err = e.newFooter(key, s, view, groups)
 	if err != nil {

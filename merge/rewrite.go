@@ -100,7 +100,11 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
 		m := r.load()
 		if m == nil {
-			var err error
+			release, err := r.engine.memory.admit(ctx, r.workBytes())
+			if err != nil {
+				return nil, 0, err
+			}
+			defer release()
 			if m, err = r.make(ctx, r.reserved()); err != nil {
 				return nil, 0, err
 			}
@@ -112,6 +116,19 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		return nil, err
 	}
 	return v.(*made), nil
+}
+
+// workBytes estimates what making the chunk needs: its pages and then the chunk,
+// a window of decoded values with the pages they come from, and, before it is
+// measured, what the sources say of its length.
+func (r *rewrite) workBytes() int64 {
+	n := r.length
+	if n <= 0 {
+		for i := range r.sources {
+			n += r.sources[i].storedBytes(r.form.leaf.Leaf)
+		}
+	}
+	return 2*n + 2*windowBytes/4
 }
 
 // keptBytes is the length from which on a rewritten chunk is kept on disk:
@@ -275,7 +292,7 @@ func (r *rewrite) reserved() int64 {
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
 	r.prefetch()
 	w, collect := r.begin()
-	defer r.engine.writers.Put(w)
+	defer r.engine.putWriter(w)
 	for i := range r.sources {
 		if err := r.addSource(ctx, w, collect, &r.sources[i]); err != nil {
 			return nil, err

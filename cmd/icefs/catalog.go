@@ -125,3 +125,5 @@ type limitedFiler struct {
 var _ source.Filer = limitedFiler{}
 
 func (f limitedFiler) OpenFile() (*os.File, error) { return f.filer.OpenFile() }
+
+func (f limitedFiler) Borrow() (*os.File, func(), error) { return f.filer.Borrow() }

@@ -32,6 +32,7 @@ type options struct {
 	cacheSize  int64
 	timeout    time.Duration
 	allowPaths []string
+	off        switchedOff
 	stores     storeOptions
 	logging    logging
 }
@@ -62,6 +63,7 @@ func (o *options) add(set *pflag.FlagSet) {
 	set.DurationVar(&o.timeout, "timeout", defaultTimeout, "longest wait for one read from the source, as a `DURATION`; 0: forever")
 	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further `DIR` that table files may lie in, a folder or one in an object store (repeatable)")
 	o.stores.add(set)
+	o.off.add(set)
 	o.logging.add(set)
 }
 
@@ -125,7 +127,7 @@ func (o *options) parquetIdentity() string {
 	if policy == merge.StatisticsAuto {
 		policy = merge.StatisticsExact // as far as options decide
 	}
-	return fmt.Sprintf("statistics=%d", policy) + o.columnsIdentity()
+	return fmt.Sprintf("statistics=%d", policy) + o.columnsIdentity() + o.off.identity()
 }
 
 // columnsIdentity is what all forms have in common; empty by default.

@@ -132,7 +132,10 @@ func (s *session) fsOptions(m mountOptions) fs.Options {
 		DirMode:    uint32(m.dirMode),
 		AllowOther: m.allowOther,
 		Flags:      m.flags,
-		Log:        s.log,
+		Stats:      &s.kernel,
+
+		NoKernelPath: s.opt.off.has(wayKernel),
+		Log:          s.log,
 	}
 	return o
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
@@ -38,6 +39,7 @@ type session struct {
 	counters  merge.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
+	kernel    fs.Stats
 	requests  remote.Stats
 }
 
@@ -70,11 +72,11 @@ func absolute(src string) string {
 }
 
 func (s *session) open(ctx context.Context, control bool) error {
-	// Half of the budget is for values kept; the rest for work under way, and the
-	// collector works harder before the whole is exceeded.
+	// The engine divides the budget up (merge.CacheShare); the collector works
+	// harder before the whole is exceeded.
 	debug.SetMemoryLimit(s.opt.memory)
 	var err error
-	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.memory / 2}); err != nil {
+	if s.memory, err = cache.New(cache.Options{MaxBytes: int64(merge.CacheShare * float64(s.opt.memory))}); err != nil {
 		return err
 	}
 	if err := s.openDisk(); err != nil {
@@ -163,7 +165,7 @@ func (s *session) checkCacheDir() error {
 
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
-	engine := merge.NewEngine(merge.Options{
+	options := merge.Options{
 		Cache:           s.memory,
 		Persist:         s.disk,
 		Deletes:         resolver,
@@ -173,10 +175,12 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MetadataColumns: s.opt.metadata,
 		Stats:           &s.parquet,
 		Counters:        &s.counters,
-	})
+		MemoryBytes:     s.opt.memory,
+	}
+	s.opt.off.apply(&options)
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
-		Views:          engine,
+		Views:          merge.NewEngine(options),
 		Show:           s.opt.show,
 		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),

@@ -50,6 +50,9 @@ func (s *session) metrics() []metric {
 	c := s.memory.Stats()
 	return []metric{
 		{"raw_bytes_total", "Bytes served from sources as they are.", s.counters.RawBytes.Load(), true},
+		{"passthrough_opens_total", "Files opened whose reads the kernel takes from the source by itself.", s.kernel.PassthroughOpens.Load(), true},
+		{"spliced_bytes_total", "Bytes spliced from local sources to the kernel.", s.kernel.SplicedBytes.Load(), true},
+		{"copied_bytes_total", "Bytes copied to the kernel.", s.kernel.CopiedBytes.Load(), true},
 		{"chunks_rewritten_total", "Column chunks, or page runs, rewritten.", s.counters.ChunksRewritten.Load(), true},
 		{"chunks_loaded_total", "Rewritten column chunks found in the cache folder.", s.counters.ChunksLoaded.Load(), true},
 		{"chunks_measured_total", "Column chunks measured because no bound was close enough.", s.counters.ChunksMeasured.Load(), true},

@@ -104,6 +104,8 @@ type Options struct {
 	Views   Views
 	// Show selects the data files of a snapshot; the zero value is DefaultShown.
 	Show Shown
+	// History selects the snapshots shown.
+	History History
 	// ParquetOptions, CSVOptions and JSONLOptions spell out what changes the
 	// bytes of views beside the table; they become part of inode numbers.
 	ParquetOptions, CSVOptions, JSONLOptions string

@@ -184,17 +184,23 @@ type Views struct {
 	Pad   int           // bytes to add to each view
 }
 
-func (v *Views) view(kind string, s merge.Scan) merge.View {
+func (v *Views) view(kind string, s merge.Scan) *View {
 	text := fmt.Sprintf("%s of %d, schema %d, %d files\n", kind, s.Plan.SnapshotID, s.Schema.ID, len(s.Plan.Files))
 	return &View{owner: v, text: text + strings.Repeat("x", v.Pad)}
 }
 
 // Parquet implements tree.Views.
-func (v *Views) Parquet(s merge.Scan) merge.View { return v.view("parquet", s) }
+func (v *Views) Parquet(s merge.Scan) merge.View {
+	view := v.view("parquet", s)
+	view.sum = merge.Summary{Rows: 90, Deleted: 10, Raw: 4, Synthesized: 2, Rewritten: 1}
+	return view
+}
 
 // Part implements tree.Views.
 func (v *Views) Part(s merge.Scan, i int) merge.View {
-	return v.view("part "+s.Plan.Files[i].Path, s)
+	view := v.view("part "+s.Plan.Files[i].Path, s)
+	view.sum = merge.Summary{Rows: 50, Whole: true}
+	return view
 }
 
 // CSV implements tree.Views.
@@ -207,6 +213,15 @@ func (v *Views) JSONL(s merge.Scan) merge.View { return v.view("jsonl", s) }
 type View struct {
 	owner *Views
 	text  string
+	sum   merge.Summary
+}
+
+// Summary implements merge.Summarizer, of a Parquet view and of a part.
+func (v *View) Summary(context.Context) (merge.Summary, error) {
+	if err := v.owner.Fail.Load(); err != nil {
+		return merge.Summary{}, *err
+	}
+	return v.sum, nil
 }
 
 // Size implements merge.View.
