@@ -34,6 +34,7 @@ type session struct {
 	memory  *cache.Cache
 	disk    *cache.Disk // nil = none
 	stores  *remote.Stores
+	engine  *merge.Engine
 	tree    *tree.Tree
 
 	counters  merge.Counters
@@ -76,7 +77,7 @@ func (s *session) open(ctx context.Context, control bool) error {
 	// harder before the whole is exceeded.
 	debug.SetMemoryLimit(s.opt.memory)
 	var err error
-	if s.memory, err = cache.New(cache.Options{MaxBytes: int64(merge.CacheShare * float64(s.opt.memory))}); err != nil {
+	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
 		return err
 	}
 	if err := s.openDisk(); err != nil {
@@ -178,9 +179,10 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MemoryBytes:     s.opt.memory,
 	}
 	s.opt.off.apply(&options)
+	s.engine = merge.NewEngine(options)
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
-		Views:          merge.NewEngine(options),
+		Views:          s.engine,
 		Show:           s.opt.show,
 		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),

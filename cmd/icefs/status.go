@@ -24,6 +24,8 @@ type status struct {
 	Refresh      string           `json:"refresh"`
 	MemoryBytes  int64            `json:"memory_bytes"`
 	Counters     map[string]int64 `json:"counters"`
+	// Measuring lists the text views whose size is being found.
+	Measuring []merge.Measuring `json:"measuring"`
 	// CatalogDown is since when the catalog has not answered, and why.
 	CatalogDown  *time.Time `json:"catalog_down_since,omitempty"`
 	CatalogError string     `json:"catalog_error,omitempty"`
@@ -86,6 +88,7 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 		Refresh:      s.opt.refresh.String(),
 		MemoryBytes:  s.opt.memory,
 		Counters:     make(map[string]int64),
+		Measuring:    s.engine.Measuring(),
 	}
 	if since, err := s.catalog.Outage(); err != nil {
 		since = since.UTC().Truncate(time.Millisecond)

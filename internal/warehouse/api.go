@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -77,7 +78,8 @@ type env struct {
 	stats  *Stats
 	log    *slog.Logger
 
-	schemas schemas
+	schemas  schemas
+	unlisted sync.Map // folders that could not be listed, once logged
 }
 
 func newEnv(opt Options, roots ...string) (*env, error) {
