@@ -72,7 +72,9 @@ type Options struct {
 	// FileMode and DirMode are permission bits.
 	FileMode, DirMode uint32
 	AllowOther        bool
-	Flags             []string // further mount flags of fusermount ("noexec")
+	// NoReadAhead keeps the kernel from asking for more than readers do.
+	NoReadAhead bool
+	Flags       []string // further mount flags of fusermount ("noexec")
 	// NoKernelPath serves every byte by a copy: neither passthrough nor splice.
 	NoKernelPath bool
 	Stats        *Stats // may be nil
@@ -101,6 +103,9 @@ func Mount(dir string, opt Options) (*FS, error) {
 			err = errors.New(strings.TrimSpace(text))
 		}
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
+	}
+	if opt.NoReadAhead {
+		return f, nil
 	}
 	if err := f.readAhead.open(dir); err != nil {
 		f.opt.Log.Debug("read-ahead stays at the kernel's default", "cause", err)
@@ -169,6 +174,9 @@ func (f *FS) mountOptions() *gofs.Options {
 			Logger:                   log.New(logWriter{f.opt.Log}, "", 0),
 			Options:                  []string{"default_permissions"},
 		},
+	}
+	if f.opt.NoReadAhead {
+		o.MaxReadAhead = 1 // below a page
 	}
 	if os.Geteuid() == 0 {
 		o.DirectMountStrict = true

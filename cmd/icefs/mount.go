@@ -136,6 +136,8 @@ func (s *session) fsOptions(m mountOptions) fs.Options {
 
 		NoKernelPath: s.opt.off.has(wayKernel),
 		Log:          s.log,
+		// What is read ahead of a column would have to be fetched.
+		NoReadAhead: s.remote(),
 	}
 	return o
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/source/s3"
 )
@@ -124,10 +123,13 @@ func (s *session) openStores() *remote.Stores {
 // storeIdentity tells Parquet views of an object store, which are laid out
 // otherwise, from those of the same files on a disk.
 func (s *session) storeIdentity() string {
-	if source.IsURL(s.source) && s.stores.Reads(s.source) {
+	if s.remote() {
 		return " remote"
 	}
 	return ""
 }
+
+// remote reports whether tables may be in an object store.
+func (s *session) remote() bool { return s.catalog.Remote() }
 
 func furtherSchemes() []remote.Scheme { return nil }

@@ -151,6 +151,16 @@ func (c *Catalog) Outage() (time.Time, error) {
 	return c.remote.outage()
 }
 
+// Folders reports whether the tables are found in folders, rather than named by
+// a catalog.
+func (c *Catalog) Folders() bool { return c.remote == nil }
+
+// Remote reports whether tables may be in an object store: where the roots lead
+// to one, and where a catalog names tables and no root is local.
+func (c *Catalog) Remote() bool {
+	return c.env.reach.Remote() || c.remote != nil && len(c.env.reach.Local().Roots()) == 0
+}
+
 // Close closes the descriptors and connections that no reader uses.
 func (c *Catalog) Close() error {
 	if c.remote != nil {
