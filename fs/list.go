@@ -92,20 +92,21 @@ func (h *dirHandle) tell() {
 	h.news = make(chan struct{})
 }
 
-// at returns the entry at a place of the listing, if it is known by now.
-func (h *dirHandle) at(i int) (e tree.Entry, known, done bool, err error, news <-chan struct{}) {
+// at returns the entry at a place of the listing, if it is known by now, or what
+// is closed when there is more; err is why there is not.
+func (h *dirHandle) at(i int) (e tree.Entry, known, done bool, news <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if i < len(h.list) {
 		return h.list[i], true, false, nil, nil
 	}
-	return tree.Entry{}, false, h.done, h.err, h.news
+	return tree.Entry{}, false, h.done, h.news, h.err
 }
 
 // wait returns the entry at a place; ok is false at the end of the listing.
 func (h *dirHandle) wait(ctx context.Context, i int) (e tree.Entry, ok bool, err error) {
 	for {
-		e, known, done, err, news := h.at(i)
+		e, known, done, news, err := h.at(i)
 		if known || done {
 			return e, known, err
 		}

@@ -63,7 +63,6 @@ def post(url, body):
 
 def read_tables(a):
     """(name, namespace levels, table, metadata as baked, metadata on disk or None)"""
-    disk = {os.path.basename(p): p for p in glob.glob(a.tables + "/**/*.metadata.json", recursive=True)}
     tables = []
     for index in sorted(glob.glob(a.tables + "/expected/*/index.json")):
         t = json.load(open(index))
