@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores-s3 bench bench-text bench-scale fuzz clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 bench bench-text bench-scale fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -7,6 +7,8 @@ DEMO   ?= /tmp/icefs-demo
 # Ways of making views that judge-toggles turns off in turn, and the tables that have something of each.
 TOGGLES ?= splice=off coalesce=off splice=off,coalesce=off kernel=off cache=off
 TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
+NESSIE := 0.108.8
+VERSITYGW := latest
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help:     ## list the targets
@@ -88,5 +90,16 @@ bench-scale: ## pairing and planning against iceberg-go, long histories, live ra
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m
 fuzz:     ## every fuzz target for a minute
 	./.ci/fuzz 60s
+$(VENV)/jars/.ready: internal/stores/pom.xml
+	mkdir -p $(VENV)/jars
+	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(VENV))/jars/rest
+	mvn -q dependency:copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE):jar:runner -DoutputDirectory=$(abspath $(VENV))/jars/nessie
+	touch $@
+$(VENV)/bin/versitygw:
+	GOBIN=$(abspath $(VENV))/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW)
+stores: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs and an S3 server name them (needs Java 17, Maven, PostgreSQL)
+	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
+	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
+	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(or $(CATALOGS),sqlite,postgres,rest,nessie)
 clean:    ## remove what was built
 	rm -rf icefs $(VENV) $(VENV)-spark

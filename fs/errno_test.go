@@ -47,6 +47,9 @@ func TestErrnoOf(t *testing.T) {
 		{merge.ErrCorrupt, syscall.EIO},
 		{merge.ErrUnsupported, syscall.EOPNOTSUPP},
 		{warehouse.ErrCorrupt, syscall.EIO},
+		{warehouse.ErrUnavailable, syscall.ETIMEDOUT},
+		{fmt.Errorf("%w: %w", warehouse.ErrUnavailable, context.Canceled), syscall.ETIMEDOUT},
+		{warehouse.ErrDenied, syscall.EACCES},
 		{warehouse.ErrUnsupported, syscall.EOPNOTSUPP},
 		{errors.New("anything else"), syscall.EIO},
 	} {

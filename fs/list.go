@@ -92,20 +92,21 @@ func (h *dirHandle) tell() {
 	h.news = make(chan struct{})
 }
 
-// at returns the entry at a place of the listing, if it is known by now.
-func (h *dirHandle) at(i int) (e tree.Entry, known, done bool, err error, news <-chan struct{}) {
+// at returns the entry at a place of the listing, if it is known by now, or what
+// is closed when there is more; err is why there is not.
+func (h *dirHandle) at(i int) (e tree.Entry, known, done bool, news <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if i < len(h.list) {
 		return h.list[i], true, false, nil, nil
 	}
-	return tree.Entry{}, false, h.done, h.err, h.news
+	return tree.Entry{}, false, h.done, h.news, h.err
 }
 
 // wait returns the entry at a place; ok is false at the end of the listing.
 func (h *dirHandle) wait(ctx context.Context, i int) (e tree.Entry, ok bool, err error) {
 	for {
-		e, known, done, err, news := h.at(i)
+		e, known, done, news, err := h.at(i)
 		if known || done {
 			return e, known, err
 		}
@@ -120,7 +121,7 @@ func (h *dirHandle) wait(ctx context.Context, i int) (e tree.Entry, ok bool, err
 // Readdirent gives the next entry. Where the next is not known yet, but others
 // were given in this call of the kernel, it gives none: what there is is
 // delivered, and the kernel asks again.
-func (h *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
+func (h *dirHandle) Readdirent(ctx context.Context) (_ *fuse.DirEntry, errno syscall.Errno) {
 	e := fuse.DirEntry{Off: uint64(h.next + 1)}
 	switch i := h.next - 2; {
 	case h.next == 0:
@@ -128,9 +129,12 @@ func (h *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Err
 	case h.next == 1:
 		e.Name, e.Ino, e.Mode = "..", h.parent, syscall.S_IFDIR
 	default:
-		if _, known, done, _, _ := h.at(i); !known && !done && h.given > 0 {
-			h.given = 0
-			return nil, 0
+		if _, known, done, _, _ := h.at(i); !known && !done {
+			if h.given > 0 {
+				h.given = 0
+				return nil, 0
+			}
+			defer h.node.fs.watch("list", &h.node.Inode, "")(&errno)
 		}
 		entry, ok, err := h.wait(ctx, i)
 		if err != nil {

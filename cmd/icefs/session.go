@@ -109,10 +109,10 @@ func (s *session) checkRoot(ctx context.Context) error {
 	if err != nil {
 		return explainSource(s.source, err)
 	}
-	info, err := os.Stat(s.source)
-	if err != nil && !s.stores.Reads(s.source) {
-		return nil // a catalog, which may be empty
+	if !s.catalog.Folders() {
+		return nil // a catalog may be empty
 	}
+	info, err := os.Stat(s.source)
 	if err != nil || info.IsDir() {
 		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
 			return explainSource(s.source, errNoTable)

@@ -2,16 +2,17 @@
 """Judge the shared tables as real catalogs name them.
 
 usage: catalogs.py --icefs BIN --tables DIR --judge FILE --jars DIR [--catalogs sqlite,postgres,rest,nessie]
-                   [--only GLOBS] [--s3 URL --s3-key KEY --s3-secret SECRET]
+                   [--only GLOBS] [--gateway BIN]
 
 Registers every table of expected/*/index.json under its identifier in
   sqlite     a file, as Java's JdbcCatalog and pyiceberg keep it
   postgres   a PostgreSQL of its own (initdb, pg_ctl and psql have to be found), logged in to with a password
   rest       Iceberg's own test server for its REST API (RestServer.java)
-  nessie     Nessie, in memory; needs an S3 server (--s3) that serves object-store/, and takes the tables there alone
-and runs the judge on a mount of it by name, from a .pyiceberg.yaml. sqlite and postgres take the tables of the S3 server,
-too, if there is one. Servers listen on loopback, and end with this program. JARS holds the dependencies of pom.xml in rest/ and
-Nessie's runner in nessie/. Exits 1 if the judge does.
+  nessie     Nessie, in memory, with the tables of object-store/ alone
+and runs the judge on a mount of it by name, from a .pyiceberg.yaml. --gateway is versitygw, which serves a copy of
+object-store/ as S3: nessie needs it, and sqlite and postgres take the tables there, too, if it is given. Servers listen on
+loopback, and end with this program. JARS holds the dependencies of pom.xml in rest/ and Nessie's runner in nessie/. Exits 1 if
+the judge does.
 """
 import argparse, glob, json, os, shutil, signal, socket, sqlite3, subprocess, sys, tempfile, time
 import urllib.error, urllib.parse, urllib.request
@@ -21,6 +22,7 @@ EXCEPT = ("format_v4", "neg_missing_delete_file", "neg_pos_gone", "data_path")
 CREATE = """CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
   metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000), iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name))"""
 NAME, PASSWORD = "real", "not-for-any-log"
+KEY, SECRET, REGION = "icefs", "icefs-secret", "us-east-1"
 
 
 def free_port():
@@ -61,7 +63,6 @@ def post(url, body):
 
 def read_tables(a):
     """(name, namespace levels, table, metadata as baked, metadata on disk or None)"""
-    disk = {os.path.basename(p): p for p in glob.glob(a.tables + "/**/*.metadata.json", recursive=True)}
     tables = []
     for index in sorted(glob.glob(a.tables + "/expected/*/index.json")):
         t = json.load(open(index))
@@ -97,6 +98,16 @@ class Servers:
 
 def rows(tables):
     return [(NAME, ".".join(levels), table, baked, None, "TABLE") for _, levels, table, baked, _ in tables]
+
+
+def gateway(a, work, servers):
+    """serves a copy of the object store, as the gateway keeps notes beside the objects; returns its URL"""
+    shutil.copytree(a.tables + "/object-store", work + "/s3")
+    port = free_port()
+    env = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
+    p = servers.start(work + "/s3.log", [a.gateway, "--port", f"127.0.0.1:{port}", "--region", REGION, "posix", "--nometa", work + "/s3"], env=env)
+    wait("versitygw", lambda: answers(f"http://127.0.0.1:{port}/"), p)
+    return f"http://127.0.0.1:{port}"
 
 
 def sqlite(a, work, tables, servers):
@@ -160,9 +171,9 @@ def nessie(a, work, tables, servers):
         "nessie.version.store.type": "IN_MEMORY", "nessie.server.authentication.enabled": "false",
         "nessie.catalog.default-warehouse": "wh", "nessie.catalog.warehouses.wh.location": "s3://icefs-bucket/wh",
         "nessie.catalog.service.s3.default-options.endpoint": a.s3, "nessie.catalog.service.s3.default-options.path-style-access": "true",
-        "nessie.catalog.service.s3.default-options.region": "us-east-1", "nessie.catalog.service.s3.default-options.access-key": "urn:nessie-secret:quarkus:s3key",
+        "nessie.catalog.service.s3.default-options.region": REGION, "nessie.catalog.service.s3.default-options.access-key": "urn:nessie-secret:quarkus:s3key",
         "nessie.catalog.service.s3.default-options.request-signing-enabled": "false",
-        "s3key.name": a.s3_key, "s3key.secret": a.s3_secret,
+        "s3key.name": KEY, "s3key.secret": SECRET,
     }
     with open(work + "/application.properties", "w") as f:  # the key does not belong into the arguments
         f.writelines(f"{k}={v}\n" for k, v in settings.items())
@@ -179,20 +190,19 @@ def main():
         ap.add_argument("--" + name, required=name != "jars")
     ap.add_argument("--catalogs", default="sqlite,postgres,rest")
     ap.add_argument("--only", default="*")
-    ap.add_argument("--s3")
-    ap.add_argument("--s3-key", default="icefs")
-    ap.add_argument("--s3-secret", default="icefs-secret")
+    ap.add_argument("--gateway")
     a = ap.parse_args()
     a.tables, a.icefs = os.path.abspath(a.tables), os.path.abspath(a.icefs)
     all_tables, failed = read_tables(a), False
     for kind in a.catalogs.split(","):
         local, remote = [t for t in all_tables if t[4]], [t for t in all_tables if not t[4]]
-        tables = {"rest": local, "nessie": remote}.get(kind, local + remote if a.s3 else local)
+        tables = {"rest": local, "nessie": remote}.get(kind, local + remote if a.gateway else local)
         work, servers = tempfile.mkdtemp(prefix="icefs-catalog-"), Servers()
         try:
+            a.s3 = gateway(a, work, servers) if a.gateway and kind != "rest" else None
             props = {"sqlite": sqlite, "postgres": postgres, "rest": rest, "nessie": nessie}[kind](a, work, tables, servers)
             if a.s3:
-                props.update({"s3.endpoint": a.s3, "s3.path-style-access": "true", "s3.region": "us-east-1", "s3.access-key-id": a.s3_key, "s3.secret-access-key": a.s3_secret})
+                props.update({"s3.endpoint": a.s3, "s3.path-style-access": "true", "s3.region": REGION, "s3.access-key-id": KEY, "s3.secret-access-key": SECRET})
             with open(work + "/.pyiceberg.yaml", "w") as f:
                 json.dump({"catalog": {NAME: props}}, f)  # JSON is YAML
             names = [t[0] for t in tables]

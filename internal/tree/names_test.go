@@ -112,3 +112,16 @@ func TestParseMoment(t *testing.T) {
 		}
 	}
 }
+
+func TestUnescapeName(t *testing.T) {
+	for _, name := range []string{"plain", "a/b", "100%", "%2F", ".", "..", ".hidden", "a.b", "é", "\xff\xfe", "new\nline", "\x00", "a%zz", "%"} {
+		if got, ok := unescapeName(escapeName(name)); !ok || got != name {
+			t.Errorf("%q is shown as %q, which stands for %q, %v", name, escapeName(name), got, ok)
+		}
+	}
+	for _, shown := range []string{".git", "..", "%", "%2", "%2f", "%zz", "%41", "a/b", "\n", "a%2Eb"} {
+		if got, ok := unescapeName(shown); ok {
+			t.Errorf("%q, which no name is shown as, stands for %q", shown, got)
+		}
+	}
+}

@@ -142,9 +142,6 @@ func (c *Catalog) Root(ctx context.Context) (*Namespace, *Table, error) {
 	return c.root, c.table, ctx.Err()
 }
 
-// Remote reports whether tables may be in an object store.
-func (c *Catalog) Remote() bool { return c.env.reach.Remote() }
-
 // Outage returns since when a catalog service has not answered, and why; a zero
 // time if it does.
 func (c *Catalog) Outage() (time.Time, error) {
@@ -152,6 +149,16 @@ func (c *Catalog) Outage() (time.Time, error) {
 		return time.Time{}, nil
 	}
 	return c.remote.outage()
+}
+
+// Folders reports whether the tables are found in folders, rather than named by
+// a catalog.
+func (c *Catalog) Folders() bool { return c.remote == nil }
+
+// Remote reports whether tables may be in an object store: where the roots lead
+// to one, and where a catalog names tables and no root is local.
+func (c *Catalog) Remote() bool {
+	return c.env.reach.Remote() || c.remote != nil && len(c.env.reach.Local().Roots()) == 0
 }
 
 // Close closes the descriptors and connections that no reader uses.

@@ -52,10 +52,10 @@ func (l *listing) tell() {
 }
 
 // state returns the names so far, and what is closed when there are more.
-func (l *listing) state() (names []string, done bool, err error, news <-chan struct{}) {
+func (l *listing) state() (names []string, done bool, news <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.names, l.done, l.err, l.news
+	return l.names, l.done, l.news, l.err
 }
 
 // has reports whether a complete listing holds a name; known is false for one
@@ -70,7 +70,7 @@ func (l *listing) has(name string) (has, known bool) {
 func (l *listing) all(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for at := 0; ; {
-			names, done, err, news := l.state()
+			names, done, news, err := l.state()
 			for ; at < len(names); at++ {
 				if !yield(names[at], nil) {
 					return

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/resttest"
+	"github.com/icefs/icefs/internal/source"
 )
 
 // openAt opens the catalog of a server, with further properties.

@@ -152,3 +152,61 @@ func TestCatalogIsReadAnew(t *testing.T) {
 		t.Error("a missing file was made")
 	}
 }
+
+// TestNamedSQLCatalog: a catalog by its properties, as pyiceberg has them.
+func TestNamedSQLCatalog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.db")
+	execute(t, path, createTables, createNamespaces, "INSERT INTO iceberg_tables VALUES ('prod','db','t','/x',NULL,'TABLE'),('other','db','u','/x',NULL,'TABLE')")
+	for name, want := range map[string][]string{"prod": {"db/t"}, "other": {"db/u"}, "new": {}} {
+		var log logBuffer
+		c, err := OpenCatalog(context.Background(), name, map[string]string{"uri": "sqlite:///" + path}, Options{Log: log.logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sortedKeys(tablesOf(t, c)); !slices.Equal(got, want) {
+			t.Errorf("%s: tables %v, want %v", name, got, want)
+		}
+		if warned := strings.Contains(strings.Join(log.lines(), ""), "others=\"other, prod\""); warned != (name == "new") {
+			t.Errorf("%s: log %v", name, log.lines())
+		}
+		c.Close()
+	}
+	for _, props := range []map[string]string{{}, {"type": "dynamodb"}, {"uri": "mysql://h/x"}, {"type": "sql", "uri": "mysql://h/x"}, {"type": "hadoop"}, {"uri": "ftp://x"}} {
+		if _, err := OpenCatalog(context.Background(), "x", props, Options{}); !errors.Is(err, ErrUnsupportedSource) {
+			t.Errorf("%v: %v", props, err)
+		}
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "db", "t", "metadata", "v1.metadata.json"), versionFile("u", 1))
+	c, err := OpenCatalog(context.Background(), "h", map[string]string{"type": "hadoop", "warehouse": dir}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sortedKeys(tablesOf(t, c)); !slices.Equal(got, []string{"db/t"}) {
+		t.Errorf("a hadoop catalog: %v", got)
+	}
+}
+
+type sqlState string
+
+func (s sqlState) Error() string    { return "state " + string(s) }
+func (s sqlState) SQLState() string { return string(s) }
+
+func TestWhatPostgresMeans(t *testing.T) {
+	for err, want := range map[error]error{
+		sqlState("28P01"): ErrDenied, sqlState("42501"): ErrDenied, sqlState("57P03"): ErrUnavailable, sqlState("08006"): ErrUnavailable,
+		sqlState("53300"): ErrUnavailable, errors.New("connection refused"): ErrUnavailable, sqlState("42P01"): nil, sqlState("3D000"): nil,
+	} {
+		got := classifyPostgres(err)
+		if errors.Is(got, ErrDenied) != (want == ErrDenied) || errors.Is(got, ErrUnavailable) != (want == ErrUnavailable) || !errors.Is(got, err) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	for uri, want := range map[string]string{
+		"postgresql+psycopg2://u:secret@h:5/db?sslmode=require&password=secret": "postgresql://h:5/db", "postgres://u:se%zzcret@h/db": "(a database)",
+	} {
+		if got := redactDatabase(uri); got != want {
+			t.Errorf("%s is shown as %s", uri, got)
+		}
+	}
+}
