@@ -80,7 +80,6 @@ type FS struct {
 	opt      Options
 	dir      string
 	uid, gid uint32
-	failures failures
 	server   *fuse.Server
 }
 

@@ -12,8 +12,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
@@ -33,6 +36,11 @@ type session struct {
 	disk    *cache.Disk // nil = none
 	tree    *tree.Tree
 
+	activity *activity.Log        // nil without control
+	calls    *calls               // of activity
+	registry *prometheus.Registry // of .icefs and --metrics-addr
+	reads    sourceReads
+
 	counters  merge.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
@@ -47,7 +55,7 @@ func openSession(ctx context.Context, src string, opt options, out console, cont
 	if err != nil {
 		return nil, err
 	}
-	s := &session{opt: opt, log: log, logFile: file, source: absolute(src), started: time.Now()}
+	s := &session{reads: sourceReads{timeout: opt.timeout}, opt: opt, log: log, logFile: file, source: absolute(src), started: time.Now()}
 	if err := s.open(ctx, control); err != nil {
 		s.close()
 		return nil, err
@@ -87,6 +95,11 @@ func (s *session) open(ctx context.Context, control bool) error {
 	if err != nil {
 		return explainSource(s.source, err)
 	}
+	if control {
+		s.calls = newCalls()
+		s.activity = activity.New(activity.Options{Log: s.log, Slow: s.slow(), Work: s.work, Observe: s.calls.observe})
+		s.registry = s.newRegistry()
+	}
 	if s.tree, err = tree.New(ctx, s.treeOptions(control)); err != nil {
 		return explainSource(s.source, err)
 	}
@@ -120,6 +133,14 @@ func (s *session) checkRoot(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// slow turns 0, "none", into what Options take for it.
+func (s *session) slow() time.Duration {
+	if s.opt.watching.slow <= 0 {
+		return -1
+	}
+	return s.opt.watching.slow
 }
 
 // refresh turns 0, "at every call", into what Options take for it.
@@ -182,9 +203,10 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Counters:        &s.counters,
 	})
 	opt := tree.Options{
-		Catalog:        catalog{s.catalog, s.opt.timeout},
+		Catalog:        catalog{s.catalog, &s.reads},
 		Views:          engine,
 		Show:           s.opt.show,
+		History:        s.opt.history,
 		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
