@@ -32,17 +32,20 @@ const sizePatience = 300 * time.Millisecond
 
 // pageData is what the template shows.
 type pageData struct {
-	Title    string
-	Root     string // reference to the root
-	Crumbs   []crumb
-	Real     string // path without links, if it is another
-	Rows     []row
-	First    int // of the rows, counted from 1
-	Total    int
-	Previous string // references to other pages of the same folder, or ""
-	Next     string
-	Read     []string // commands that read what is here
-	Empty    string   // what is said where nothing is listed
+	Title  string
+	Root   string // reference to the root
+	Crumbs []crumb
+	Real   *crumb // the path without links, if it is another
+	Facts  string // how many rows are here
+	// Described: the entries are those of a table's or a snapshot's folder.
+	Described bool
+	Rows      []row
+	First     int // of the rows, counted from 1
+	Total     int
+	Previous  string // references to other pages of the same folder, or ""
+	Next      string
+	Read      []string // commands that read what is here
+	Empty     string   // what is said where nothing is listed
 }
 
 // crumb is a folder above.
@@ -53,6 +56,7 @@ type row struct {
 	Name, Ref string
 	Kind      string // "dir", "link" or "file"
 	Target    string // of a link
+	About     string // what it is, if the name is one of the tree's own
 	Size      string
 	Note      string // about the size
 	Time      string
@@ -103,7 +107,7 @@ func (h *handler) pageData(r *http.Request, f folder) (*pageData, error) {
 		d.Crumbs = append(d.Crumbs, crumb{name, "./" + strings.Repeat("../", len(f.names)-1-i)})
 	}
 	if !slices.Equal(f.names, f.at) {
-		d.Real = "/" + strings.Join(f.at, "/")
+		d.Real = &crumb{"/" + strings.Join(f.at, "/"), relativeDir(f.names, f.at)}
 	}
 	from := 0
 	if n, err := strconv.Atoi(r.URL.Query().Get("from")); err == nil {
@@ -117,7 +121,16 @@ func (h *handler) pageData(r *http.Request, f folder) (*pageData, error) {
 	if to < len(entries) {
 		d.Next = "?from=" + strconv.Itoa(to)
 	}
-	d.Rows = rowsOf(ctx, f.dir, entries[from:to])
+	patient, cancel := context.WithTimeout(ctx, sizePatience)
+	defer cancel()
+	d.Facts = factsOf(patient, f.dir)
+	d.Described = slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name == "metadata.json" || e.Name == "schema.json" })
+	d.Rows = rowsOf(ctx, patient, f.dir, entries[from:to])
+	for i := range d.Rows {
+		if d.Described {
+			d.Rows[i].About = about(d.Rows[i].Name)
+		}
+	}
 	if history {
 		slices.SortStableFunc(d.Rows, func(a, b row) int { return b.when.Compare(a.when) })
 	}
@@ -142,9 +155,7 @@ func order(k tree.Kind) int {
 
 // rowsOf asks every entry for what the page shows of it. What fails is shown as
 // such; the entry is there.
-func rowsOf(ctx context.Context, dir tree.Dir, entries []tree.Entry) []row {
-	patient, cancel := context.WithTimeout(ctx, sizePatience)
-	defer cancel()
+func rowsOf(ctx, patient context.Context, dir tree.Dir, entries []tree.Entry) []row {
 	rows := make([]row, len(entries))
 	for i, e := range entries {
 		rows[i] = rowOf(ctx, patient, dir, e)
@@ -191,6 +202,57 @@ func (r *row) size(ctx, patient context.Context, f tree.File) {
 	default:
 		r.Note = "cannot be served"
 	}
+}
+
+// factsOf tells how many rows a snapshot's folder shows; empty if that cannot be
+// told soon, and for other folders.
+func factsOf(patient context.Context, dir tree.Dir) string {
+	s, ok := dir.(tree.SnapshotFolder)
+	if !ok {
+		return ""
+	}
+	facts, ok := s.(tree.Facts)
+	if !ok {
+		return ""
+	}
+	rows, deleted, err := facts.Rows(patient)
+	if err != nil {
+		return ""
+	}
+	text := humanize.Comma(rows) + " rows"
+	if deleted > 0 {
+		text += "; " + humanize.Comma(deleted) + " deleted ones are left out"
+	}
+	return text + "."
+}
+
+// about says what an entry of a table's or a snapshot's folder is.
+func about(name string) string {
+	switch name {
+	case "current":
+		return "the table as it is now"
+	case "snapshots":
+		return "every commit, by its id"
+	case "branches", "tags":
+		return "snapshots that have a name"
+	case "by-time":
+		return "every commit, by its time"
+	case "at":
+		return "any time, such as at/2026-11-30"
+	case "metadata.json":
+		return "the table's metadata"
+	case "parts":
+		return "one Parquet file for each data file"
+	case "data.csv", "data.jsonl", "data.parquet":
+		return "all rows"
+	case "files.csv":
+		return "the data files, and what is deleted from them"
+	case "schema.json":
+		return "the columns"
+	case "snapshot.json":
+		return "the commit, as in the metadata"
+	}
+	return ""
 }
 
 // commands are what people can type to read a folder's files. Shell quoting is

@@ -32,7 +32,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("the page leads to %v", got)
 	}
 	for _, text := range []string{"3.0 MiB", "2026-11-30 02:53:03", "wh &amp; co", "n%2F&lt;x&gt;",
-		"This is /n%2F&lt;x&gt;/a b/snapshots/3@schema-1 at the moment.",
+		`Now <a href="../../../n%252F%3Cx%3E/a%20b/snapshots/3@schema-1/">/n%2F&lt;x&gt;/a b/snapshots/3@schema-1</a>. 90 rows; 10 deleted ones are left out.`, "the columns",
 		"duckdb -c &#34;FROM &#39;" + s.URL + table + "snapshots/3@schema-1/data.parquet&#39; LIMIT 10&#34;"} {
 		if !strings.Contains(body, text) {
 			t.Errorf("%q is not on the page:\n%s", text, body)

@@ -32,7 +32,7 @@ h1 { margin: .1rem 0 0; font-size: 1.3rem; font-weight: 600; overflow-wrap: anyw
 h1 span { color: var(--faint); font-weight: 400; padding: 0 .3rem }
 a { color: var(--accent); text-decoration: none }
 a:hover, a:focus { text-decoration: underline }
-.real { margin: 1rem 0 0; color: var(--faint) }
+.real { margin: 1rem 0 0; color: var(--faint); overflow-wrap: anywhere }
 table { width: 100%; border-collapse: collapse; margin: 1rem 0 }
 th { text-align: left; font-size: .8rem; font-weight: 600; color: var(--faint); padding: .4rem .6rem; border-bottom: 1px solid var(--line) }
 td { padding: .4rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top }
@@ -50,21 +50,27 @@ h2 { font-size: .95rem; margin: 0 0 .4rem }
 pre { margin: .4rem 0; padding: .6rem .8rem; background: var(--code); border-radius: .4rem; overflow-x: auto; font-size: .85rem }
 nav.pages { margin: 1rem 0; display: flex; gap: 1.5rem; color: var(--faint) }
 footer { color: var(--faint); font-size: .8rem; padding: 0 0 2rem }
-@media (max-width: 40rem) { th.time, td.time { display: none } th.size, td.size { width: auto } }
+td.about { color: var(--faint) }
+@media (max-width: 40rem) {
+  main, header > div { padding: 0 .8rem }
+  th.time, td.time, th.size, td.size { width: auto }
+  td.time { white-space: normal }
+  th.about, td.about { display: none }
+}
 </style>
 </head>
 <body>
 <header><div>
 <p>icefs · <a href="{{.Root}}">{{.Title}}</a></p>
-<h1>{{range $i, $c := .Crumbs}}{{if $i}}<span>/</span>{{end}}<a href="{{$c.Ref}}">{{$c.Name}}</a>{{else}}All tables{{end}}</h1>
+<h1>{{range $i, $c := .Crumbs}}{{if $i}}<span>/</span>{{end}}{{if eq $c.Ref "./"}}{{$c.Name}}{{else}}<a href="{{$c.Ref}}">{{$c.Name}}</a>{{end}}{{else}}All tables{{end}}</h1>
 </div></header>
 <main>
-{{with .Real}}<p class="real">This is {{.}} at the moment.</p>
+{{if or .Real .Facts}}<p class="real">{{with .Real}}Now <a href="{{.Ref}}">{{.Name}}</a>. {{end}}{{.Facts}}</p>
 {{end}}<table>
-<thead><tr><th scope="col">Name</th><th scope="col" class="size">Size</th><th scope="col" class="time">Time (UTC)</th></tr></thead>
+<thead><tr><th scope="col">Name</th>{{if .Described}}<th scope="col" class="about">What it is</th>{{end}}<th scope="col" class="size">Size</th><th scope="col" class="time">Time (UTC)</th></tr></thead>
 <tbody>
-{{range .Rows}}<tr><td class="name"><a href="{{.Ref}}">{{.Name}}{{if eq .Kind "dir"}}/{{end}}</a>{{with .Target}} <small>→ {{.}}</small>{{end}}</td><td class="size">{{if .Size}}<span title="{{.Note}}">{{.Size}}</span>{{else if .Note}}<span class="note{{if ne .Note "not measured yet"}} bad{{end}}">{{.Note}}</span>{{end}}</td><td class="time">{{if .Time}}<time datetime="{{.Stamp}}">{{.Time}}</time>{{end}}</td></tr>
-{{else}}<tr><td colspan="3">{{$.Empty}}</td></tr>
+{{range .Rows}}<tr><td class="name"><a href="{{.Ref}}">{{.Name}}{{if eq .Kind "dir"}}/{{end}}</a>{{with .Target}} <small>→ {{.}}</small>{{end}}</td>{{if $.Described}}<td class="about">{{.About}}</td>{{end}}<td class="size">{{if .Size}}<span title="{{.Note}}">{{.Size}}</span>{{else if .Note}}<span class="note{{if ne .Note "not measured yet"}} bad{{end}}">{{.Note}}</span>{{end}}</td><td class="time">{{if .Time}}<time datetime="{{.Stamp}}">{{.Time}}</time>{{end}}</td></tr>
+{{else}}<tr><td colspan="4">{{$.Empty}}</td></tr>
 {{end}}</tbody>
 </table>
 {{if or .Previous .Next}}<nav class="pages">{{with .Previous}}<a href="{{.}}" rel="prev">← previous</a>{{end}}<span>from {{.First}} of {{.Total}}</span>{{with .Next}}<a href="{{.}}" rel="next">next →</a>{{end}}</nav>

@@ -181,6 +181,11 @@ func relative(names, at []string) string {
 	return b.String()
 }
 
+// relativeDir is relative from a folder's page to a folder.
+func relativeDir(names, at []string) string {
+	return "../" + relative(names, at) + "/"
+}
+
 // fail answers with the status of an error of the tree, and tells of it what a
 // client may know; the chain goes to the log.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, call string, err error) {
