@@ -194,6 +194,16 @@ func (d *Disk) Get(key string) ([]byte, bool) {
 	return p, true
 }
 
+// Has reports whether a value is stored for key. It may be gone, or turn out to
+// be damaged, when it is read.
+func (d *Disk) Has(key string) bool {
+	if d == nil {
+		return false
+	}
+	_, err := d.root.Load().Stat(fileOf(hashOf(key)))
+	return err == nil
+}
+
 // Put stores a value; failures are logged, not returned.
 func (d *Disk) Put(key string, value []byte) {
 	w := d.Create(key)

@@ -12,8 +12,17 @@ import (
 	"github.com/icefs/icefs/snapshot"
 )
 
-// batchRows is how many rows of a file are looked at together.
-const batchRows = 8 << 10
+// At most batchRows rows of a file are looked at together, and about batchBytes
+// of their values; one row may have more.
+const (
+	batchRows  = 8 << 10
+	batchBytes = 16 << 20
+)
+
+// batchOf is how many of so many rows with so many bytes are looked at together.
+func batchOf(rows, bytes int64) int {
+	return int(max(1, min(batchRows, batchBytes/max(bytes/max(rows, 1), 1))))
+}
 
 // columnFile is a data or delete file, of whatever format, read by columns.
 type columnFile interface {
@@ -54,7 +63,7 @@ func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapsh
 		if err != nil {
 			return nil, err
 		}
-		return avroColumns{file}, nil
+		return avroColumns{file}, file.CheckRows(f.Records)
 	default:
 		return nil, fmt.Errorf("%s: %s files cannot be read here: %w", f.Path, f.Format, ErrUnsupported)
 	}
@@ -106,12 +115,19 @@ func (f parquetColumns) scanGroup(ctx context.Context, group int, cols []pqfile.
 		}
 		readers = append(readers, r)
 	}
+	stored := int64(0)
+	for i := range cols {
+		for _, leaf := range cols[i].Stored() {
+			stored += f.Metadata.RowGroups[group].Columns[leaf.Leaf].MetaData.StoredBytes()
+		}
+	}
+	batch := int64(batchOf(f.FirstRow[group+1]-f.FirstRow[group], stored))
 	vectors := make([]*pqfile.Vector, len(cols))
 	for first, end := f.FirstRow[group], f.FirstRow[group+1]; first < end; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rows := int(min(batchRows, end-first))
+		rows := int(min(batch, end-first))
 		for i, r := range readers {
 			v, err := r.Read(ctx, rows)
 			if err == nil && v.Rows != rows {
@@ -151,11 +167,17 @@ func (f avroColumns) scan(ctx context.Context, p *pqfile.Projection, use func(gr
 		return err
 	}
 	defer r.Close()
+	stored := int64(0)
+	for _, b := range f.Blocks {
+		stored += b.Size
+	}
+	const ratio = 4 // a guess at the compression
+	batch := batchOf(f.Rows, ratio*stored)
 	for first := int64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		cols, err := r.Read(ctx, batchRows)
+		cols, err := r.Read(ctx, batch)
 		if err == io.EOF {
 			return nil
 		}

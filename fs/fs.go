@@ -6,6 +6,8 @@
 //   - page-cache policy: data is immutable for an inode number, so the kernel
 //     keeps pages over opens (FOPEN_KEEP_CACHE) and mmap works; files of .icefs
 //     are read directly;
+//   - bytes of local files handed out without a copy of their own, by
+//     passthrough or splice (passthrough.go), and the read-ahead (readahead.go);
 //   - one table from errors to errno, and one log line per failure (errno.go);
 //   - EROFS for every call that would change something (readonly.go).
 //
@@ -71,8 +73,11 @@ type Options struct {
 	FileMode, DirMode uint32
 	AllowOther        bool
 	Flags             []string // further mount flags of fusermount ("noexec")
-	Log               *slog.Logger
-	Activity          *activity.Log // told of every call; nil = one that logs failures alone
+	// NoKernelPath serves every byte by a copy: neither passthrough nor splice.
+	NoKernelPath bool
+	Stats        *Stats // may be nil
+	Log          *slog.Logger
+	Activity     *activity.Log // told of every call; nil = one that logs failures alone
 }
 
 // FS is a mounted tree.
@@ -81,6 +86,8 @@ type FS struct {
 	dir      string
 	uid, gid uint32
 	server   *fuse.Server
+
+	readAhead readAhead
 }
 
 // Mount mounts the tree on dir and serves it until it is unmounted. It returns
@@ -95,7 +102,9 @@ func Mount(dir string, opt Options) (*FS, error) {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
 	f.server = server
-	f.setReadAhead()
+	if err := f.readAhead.open(dir); err != nil {
+		f.opt.Log.Debug("read-ahead stays at the kernel's default", "cause", err)
+	}
 	return f, nil
 }
 
@@ -108,6 +117,9 @@ func newFS(dir string, opt Options) *FS {
 	}
 	if opt.DirMode == 0 {
 		opt.DirMode = DefaultDirMode
+	}
+	if opt.Stats == nil {
+		opt.Stats = &Stats{}
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -138,7 +150,7 @@ func (f *FS) mountOptions() *gofs.Options {
 			MaxWrite:           maxIO,
 			MaxReadAhead:       maxIO,
 			MaxBackground:      maxBackground,
-			DisableSplice:      true, // a spliced read of 1 MiB does not fit a pipe
+			DisableSplice:      f.opt.NoKernelPath,
 			DisableReadDirPlus: true, // a plain ls must not ask for sizes
 			// An inode's bytes never change, so nothing has to be dropped.
 			ExplicitDataCacheControl: true,

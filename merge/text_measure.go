@@ -178,6 +178,11 @@ func (in *textInput) eachLengths(ctx context.Context, group, workers int, give f
 		return err
 	}
 	defer c.close()
+	release, err := in.engine.memory.admit(ctx, c.bytes())
+	if err != nil {
+		return err
+	}
+	defer release()
 	for {
 		more, err := c.fill(ctx, c.rows)
 		if err != nil || !more {

@@ -34,6 +34,8 @@ type options struct {
 	timeout    time.Duration
 	allowPaths []string
 	history    tree.History
+	off        switchedOff
+	stores     storeOptions
 	logging    logging
 	watching   watching // of mount and serve alone
 }
@@ -50,8 +52,9 @@ func (o *options) add(set *pflag.FlagSet) {
 	set.Var(&textFlag{"all", "WHICH", func(s string) (err error) { o.history, err = tree.ParseHistory(s); return }}, "history",
 		"snapshots to show beside those of current, branches and tags: all, the newest N, those up to an age (36h, 30d, 2w), refs (none), hidden (all, but not listed)")
 	o.addCSV(set)
-	set.Var(&textFlag{"exact", "POLICY", o.setStatistics}, "statistics",
-		"min/max in Parquet footers of rewritten row groups: exact (where they can prune), none, all")
+	o.statistics = merge.StatisticsAuto
+	set.Var(&textFlag{"auto", "POLICY", o.setStatistics}, "statistics",
+		"min/max in Parquet footers of rewritten row groups: exact (where they can prune), none, all; auto is exact, but none in object stores")
 	set.Var(&textFlag{"none", "LIST", func(s string) (err error) { o.metadata, err = merge.ParseMetadataColumns(s); return }},
 		"metadata-columns", "add columns that tell where rows come from: "+strings.Join(merge.AllMetadataColumns(), ", ")+"; alone: all of them")
 	set.Lookup("metadata-columns").NoOptDefVal = "all"
@@ -63,7 +66,9 @@ func (o *options) add(set *pflag.FlagSet) {
 	o.cacheSize = cache.DefaultDiskBytes
 	set.Var(sizeFlag{&o.cacheSize}, "cache-size", "size of the disk cache")
 	set.DurationVar(&o.timeout, "timeout", defaultTimeout, "longest wait for one read from the source, as a `DURATION`; 0: forever")
-	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further `DIR` that table files may lie in (repeatable)")
+	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further `DIR` that table files may lie in, a folder or one in an object store (repeatable)")
+	o.stores.add(set)
+	o.off.add(set)
 	o.logging.add(set)
 }
 
@@ -76,6 +81,8 @@ func (o *options) addCSV(set *pflag.FlagSet) {
 
 func (o *options) setStatistics(s string) error {
 	switch s {
+	case "auto":
+		o.statistics = merge.StatisticsAuto
 	case "exact":
 		o.statistics = merge.StatisticsExact
 	case "none":
@@ -83,7 +90,7 @@ func (o *options) setStatistics(s string) error {
 	case "all":
 		o.statistics = merge.StatisticsAll
 	default:
-		return fmt.Errorf("want exact, none or all")
+		return fmt.Errorf("want auto, exact, none or all")
 	}
 	return nil
 }
@@ -121,7 +128,11 @@ func (o *options) csvIdentity() string {
 }
 
 func (o *options) parquetIdentity() string {
-	return fmt.Sprintf("statistics=%d", o.statistics) + o.columnsIdentity()
+	policy := o.statistics
+	if policy == merge.StatisticsAuto {
+		policy = merge.StatisticsExact // as far as options decide
+	}
+	return fmt.Sprintf("statistics=%d", policy) + o.columnsIdentity() + o.off.identity()
 }
 
 // columnsIdentity is what all forms have in common; empty by default.

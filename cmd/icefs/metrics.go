@@ -25,6 +25,9 @@ type metric struct {
 func (s *session) metrics() []metric {
 	return append([]metric{
 		{"raw_bytes_total", "Bytes served from sources as they are.", s.counters.RawBytes.Load, true},
+		{"passthrough_opens_total", "Files opened whose reads the kernel takes from the source by itself.", s.kernel.PassthroughOpens.Load, true},
+		{"spliced_bytes_total", "Bytes spliced from local sources to the kernel.", s.kernel.SplicedBytes.Load, true},
+		{"copied_bytes_total", "Bytes copied to the kernel.", s.kernel.CopiedBytes.Load, true},
 		{"chunks_rewritten_total", "Column chunks, or page runs, rewritten.", s.counters.ChunksRewritten.Load, true},
 		{"chunks_loaded_total", "Rewritten column chunks found in the cache folder.", s.counters.ChunksLoaded.Load, true},
 		{"chunks_measured_total", "Column chunks measured because no bound was close enough.", s.counters.ChunksMeasured.Load, true},
@@ -37,12 +40,22 @@ func (s *session) metrics() []metric {
 		{"metadata_read_total", "Table metadata files parsed.", s.warehouse.MetadataRead.Load, true},
 		{"manifest_lists_read_total", "Manifest lists parsed.", s.warehouse.ListsRead.Load, true},
 		{"manifests_read_total", "Manifests parsed.", s.warehouse.ManifestsRead.Load, true},
-		{"source_reads_total", "Reads from the source.", s.reads.count.Load, true},
-		{"source_read_bytes_total", "Bytes read from the source.", s.reads.bytes.Load, true},
-		{"source_read_failures_total", "Reads from the source that failed.", s.reads.failed.Load, true},
-		{"source_read_milliseconds_total", "Time of all reads from the source together.",
+		{"source_reads_total", "Reads from local sources.", s.reads.count.Load, true},
+		{"source_read_bytes_total", "Bytes read from local sources.", s.reads.bytes.Load, true},
+		{"source_read_failures_total", "Reads from local sources that failed.", s.reads.failed.Load, true},
+		{"source_read_milliseconds_total", "Time of all reads from local sources together.",
 			func() int64 { return s.reads.nanos.Load() / int64(time.Millisecond) }, true},
-	}, s.stateMetrics()...)
+	}, append(s.storeMetrics(), s.stateMetrics()...)...)
+}
+
+// storeMetrics are of object stores.
+func (s *session) storeMetrics() []metric {
+	return []metric{
+		{"store_requests_total", "Requests to object stores.", s.requests.Requests.Load, true},
+		{"store_retries_total", "Requests to object stores that failed and were made again.", s.requests.Retries.Load, true},
+		{"store_bytes_total", "Bytes fetched from object stores.", s.requests.Bytes.Load, true},
+		{"store_extents_cached_total", "Ranges of objects found in the cache folder.", s.requests.FromDisk.Load, true},
+	}
 }
 
 // stateMetrics are of the caches and of the calls.
@@ -60,8 +73,8 @@ func (s *session) stateMetrics() []metric {
 // work is what the slow log compares.
 func (s *session) work() activity.Work {
 	var w activity.Work
-	w[activity.SourceReads] = s.reads.count.Load()
-	w[activity.SourceBytes] = s.reads.bytes.Load()
+	w[activity.SourceReads] = s.reads.count.Load() + s.requests.Requests.Load()
+	w[activity.SourceBytes] = s.reads.bytes.Load() + s.requests.Bytes.Load()
 	w[activity.SourceNanos] = s.reads.nanos.Load()
 	w[activity.Manifests] = s.warehouse.ManifestsRead.Load()
 	w[activity.Footers] = s.parquet.Footers.Load()

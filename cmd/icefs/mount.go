@@ -180,8 +180,11 @@ func (s *session) fsOptions(m mountOptions) fs.Options {
 		DirMode:    uint32(m.dirMode),
 		AllowOther: m.allowOther,
 		Flags:      m.flags,
-		Log:        s.log,
-		Activity:   s.activity,
+		Stats:      &s.kernel,
+
+		NoKernelPath: s.opt.off.has(wayKernel),
+		Log:          s.log,
+		Activity:     s.activity,
 	}
 	return o
 }

@@ -40,8 +40,11 @@ func (s watchedStore) Open(ctx context.Context, location string) (source.Object,
 		return nil, err
 	}
 	watched := watchedObject{o, s.reads}
-	if f, ok := o.(source.Filer); ok {
-		return watchedFiler{watched, f}, nil
+	switch o := o.(type) {
+	case source.Filer:
+		return watchedFiler{watched, o}, nil
+	case source.Remote:
+		return o, nil // which limits and counts itself
 	}
 	return watched, nil
 }
@@ -76,3 +79,6 @@ var _ source.Filer = watchedFiler{}
 
 // OpenFile implements source.Filer.
 func (f watchedFiler) OpenFile() (*os.File, error) { return f.filer.OpenFile() }
+
+// Borrow implements source.Filer.
+func (f watchedFiler) Borrow() (*os.File, func(), error) { return f.filer.Borrow() }

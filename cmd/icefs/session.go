@@ -16,8 +16,11 @@ import (
 
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
+	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
 	"github.com/icefs/icefs/merge"
@@ -34,6 +37,7 @@ type session struct {
 	catalog *warehouse.Catalog
 	memory  *cache.Cache
 	disk    *cache.Disk // nil = none
+	stores  *remote.Stores
 	tree    *tree.Tree
 
 	activity *activity.Log        // nil without control
@@ -44,6 +48,8 @@ type session struct {
 	counters  merge.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
+	kernel    fs.Stats
+	requests  remote.Stats
 }
 
 // openSession opens SOURCE and builds the tree over it. control adds .icefs.
@@ -75,18 +81,25 @@ func absolute(src string) string {
 }
 
 func (s *session) open(ctx context.Context, control bool) error {
-	// Half of the budget is for values kept; the rest for work under way, and the
-	// collector works harder before the whole is exceeded.
+	// The engine divides the budget up (merge.CacheShare); the collector works
+	// harder before the whole is exceeded.
 	debug.SetMemoryLimit(s.opt.memory)
 	var err error
-	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.memory / 2}); err != nil {
+	if s.memory, err = cache.New(cache.Options{MaxBytes: int64(merge.CacheShare * float64(s.opt.memory))}); err != nil {
 		return err
 	}
 	if err := s.openDisk(); err != nil {
 		return err
 	}
+	properties, err := s.opt.stores.read()
+	if err != nil {
+		return err
+	}
+	s.stores = s.openStores()
 	s.catalog, err = warehouse.Open(ctx, s.source, warehouse.Options{
 		AllowPaths: s.opt.allowPaths,
+		Remotes:    s.stores,
+		Properties: properties,
 		Refresh:    refresh(s.opt.refresh),
 		Cache:      s.memory,
 		Log:        s.log,
@@ -118,10 +131,10 @@ func (s *session) checkRoot(ctx context.Context) error {
 		return explainSource(s.source, err)
 	}
 	info, err := os.Stat(s.source)
-	if err != nil {
-		return nil // a URL
+	if err != nil && !source.IsURL(s.source) {
+		return nil // a catalog
 	}
-	if info.IsDir() {
+	if err != nil || info.IsDir() {
 		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
 			return explainSource(s.source, errNoTable)
 		}
@@ -191,7 +204,7 @@ func (s *session) checkCacheDir() error {
 
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
-	engine := merge.NewEngine(merge.Options{
+	options := merge.Options{
 		Cache:           s.memory,
 		Persist:         s.disk,
 		Deletes:         resolver,
@@ -201,13 +214,15 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MetadataColumns: s.opt.metadata,
 		Stats:           &s.parquet,
 		Counters:        &s.counters,
-	})
+		MemoryBytes:     s.opt.memory,
+	}
+	s.opt.off.apply(&options)
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, &s.reads},
-		Views:          engine,
+		Views:          merge.NewEngine(options),
 		Show:           s.opt.show,
 		History:        s.opt.history,
-		ParquetOptions: s.opt.parquetIdentity(),
+		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
 	}
@@ -224,6 +239,9 @@ func (s *session) close() {
 	}
 	if s.memory != nil {
 		s.memory.Close()
+	}
+	if s.stores != nil {
+		s.stores.Close()
 	}
 	if s.disk != nil {
 		s.disk.Close()

@@ -32,7 +32,7 @@ const keepFailures = 20
 const (
 	SourceReads     = iota // reads from the source
 	SourceBytes            // bytes they gave
-	SourceNanos            // their time together, in ns
+	SourceNanos            // their time together, in ns, as far as it is known
 	Manifests              // manifests parsed
 	Footers                // Parquet footers parsed
 	ChunksRewritten        // column chunks rewritten
@@ -154,8 +154,11 @@ func (w Work) reason() string {
 	add(w[Footers], "footers parsed")
 	add(w[Manifests], "manifests parsed")
 	if w[SourceReads] > 0 {
-		parts = append(parts, fmt.Sprintf("%d reads of %d bytes from the source, which took %s",
-			w[SourceReads], w[SourceBytes], time.Duration(w[SourceNanos]).Round(time.Millisecond)))
+		text := fmt.Sprintf("%d reads of %d bytes from the source", w[SourceReads], w[SourceBytes])
+		if w[SourceNanos] > 0 {
+			text += ", which took " + time.Duration(w[SourceNanos]).Round(time.Millisecond).String()
+		}
+		parts = append(parts, text)
 	}
 	if parts == nil {
 		return "nothing was read or decoded: the processor, the cache folder or one long read of the source"

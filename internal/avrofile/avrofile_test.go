@@ -312,8 +312,8 @@ func TestDamage(t *testing.T) {
 			}
 			continue
 		}
-		if f.Rows == 7 {
-			t.Fatalf("cut at %d: all rows", n)
+		if err := f.CheckRows(7); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("cut at %d: %d rows, %v", n, f.Rows, err)
 		}
 	}
 	rows := func(obj object) error {
@@ -342,6 +342,9 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("byte %d: %v", i, err)
 			}
 		}
+	}
+	if f, err := Open(t.Context(), obj); err != nil || f.CheckRows(7) != nil || f.CheckRows(6) != nil || f.CheckRows(8) == nil {
+		t.Errorf("the whole file: %v, %v", f, err)
 	}
 	// A sync marker that differs.
 	bad := slices.Clone(obj)

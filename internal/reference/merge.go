@@ -117,7 +117,7 @@ func (m *Merge) open(ctx context.Context, d *snapshot.DataFile, mapping iceberg.
 		f.decode = hadoopDecoder(ctx, obj)
 		return f.rows(), nil
 	case snapshot.Avro:
-		return avroRows(ctx, obj, mapping)
+		return avroRows(ctx, obj, mapping, d.Records)
 	}
 	return nil, fmt.Errorf("format %s: %w", d.Format, ErrUnsupported)
 }

@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
@@ -41,12 +42,17 @@ type Cache interface {
 
 // Options of Open; the zero value is usable.
 type Options struct {
-	AllowPaths []string      // further folders that tables may lie in
+	AllowPaths []string      // further folders that tables may lie in: paths, or URLs of an object store
 	Refresh    time.Duration // 0 = DefaultRefresh, negative = at every call
 	Cache      Cache         // nil = everything read is kept
 	Pool       *source.Pool  // nil = a pool of the default size
-	Log        *slog.Logger  // nil = discard
-	Stats      *Stats        // may be nil
+	// Remotes opens object stores; nil = local files alone.
+	Remotes source.Remotes
+	// Properties are file-IO properties that the user has set (source.Access);
+	// they come before those of a catalog. They may hold secrets.
+	Properties map[string]string
+	Log        *slog.Logger // nil = discard
+	Stats      *Stats       // may be nil
 }
 
 // Stats count what was read. All only grow.
@@ -59,7 +65,7 @@ type Stats struct {
 // env is what all parts of a catalog share.
 type env struct {
 	opt   Options
-	local *source.Local // with the roots of SOURCE and the allowed paths
+	reach *source.Files // with the roots of SOURCE and the allowed paths
 	files source.Store  // the same, for files that snapshots refer to
 	cache Cache
 	stats *Stats
@@ -84,18 +90,46 @@ func newEnv(opt Options, roots ...string) (*env, error) {
 	if opt.Stats == nil {
 		opt.Stats = &Stats{}
 	}
-	local, err := source.NewLocal(opt.Pool, append(roots, opt.AllowPaths...)...)
+	reach, err := opt.reach(source.Access{Properties: opt.Properties}, append(roots, opt.AllowPaths...))
 	if err != nil {
 		return nil, err
 	}
 	return &env{
 		opt:   opt,
-		local: local,
-		files: source.Pinned(local),
+		reach: reach,
+		files: source.Pinned(reach),
 		cache: opt.Cache,
 		stats: opt.Stats,
 		log:   opt.Log,
 	}, nil
+}
+
+// reach opens what lies below roots, paths and URLs; a has the properties for
+// the URLs. Without a URL among them no object store can be reached.
+func (o *Options) reach(a source.Access, roots []string) (*source.Files, error) {
+	var paths []string
+	for _, root := range roots {
+		if source.IsURL(root) {
+			a.Roots = append(a.Roots, root)
+		} else {
+			paths = append(paths, root)
+		}
+	}
+	local, err := source.NewLocal(o.Pool, paths...)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Roots) == 0 {
+		return source.NewFiles(local, nil), nil
+	}
+	if o.Remotes == nil {
+		return nil, fmt.Errorf("%w: %s", source.ErrUnsupported, a.Roots[0])
+	}
+	remote, err := o.Remotes.Folders(a)
+	if err != nil {
+		return nil, err
+	}
+	return source.NewFiles(local, remote, a.Roots...), nil
 }
 
 // fresh reports whether what was read at a time need not be read again.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -25,10 +26,11 @@ type Catalog struct {
 //     table;
 //   - another folder: a warehouse, searched for tables as it is listed;
 //   - a file: the table at that metadata version, for good;
+//   - the same three in an object store, by the URL of the folder or the file;
 //   - sqlite:///path.db?catalog=NAME&warehouse=DIR: the tables of a catalog.
 func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
-	if path, ok := source.LocalPath(src); ok {
-		src = path
+	if local, ok := source.LocalPath(src); ok {
+		src = local
 	}
 	fi, err := os.Stat(src)
 	switch {
@@ -40,6 +42,8 @@ func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
 		return openSQLite(ctx, src, opt)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("source %s: %w", src, err)
+	case opt.isRemote(src):
+		return openURL(ctx, strings.TrimRight(src, "/"), opt)
 	case strings.Contains(src, "://"):
 		scheme, _, _ := strings.Cut(src, "://")
 		return nil, fmt.Errorf("%w: %s:// (a folder, a metadata file or sqlite:// is)", ErrUnsupportedSource, scheme)
@@ -57,6 +61,39 @@ func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) 
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", src, err)
 	}
+	return openDir(ctx, dir, opt)
+}
+
+// isRemote reports whether a location is that of an object store.
+func (o *Options) isRemote(location string) bool {
+	if o.Remotes == nil || !source.IsURL(location) {
+		return false
+	}
+	_, err := o.Remotes.Folders(source.Access{Roots: []string{location}})
+	return !errors.Is(err, source.ErrUnsupported)
+}
+
+// openURL opens a folder or a metadata file in an object store.
+func openURL(ctx context.Context, src string, opt Options) (*Catalog, error) {
+	dir, name := folderOf(src), path.Base(src)
+	if _, ok := parseMetadataName(name); !ok && !strings.HasSuffix(name, ".json") {
+		return openDir(ctx, src, opt)
+	}
+	if path.Base(dir) == metadataFolder {
+		dir = folderOf(dir)
+	}
+	e, err := newEnv(opt, dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.reach.Open(ctx, src); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return &Catalog{env: e, table: newTable(e, pinnedFile(src))}, nil
+}
+
+// openDir opens the folder at a location.
+func openDir(ctx context.Context, dir string, opt Options) (*Catalog, error) {
 	e, err := newEnv(opt, dir)
 	if err != nil {
 		return nil, err
@@ -66,14 +103,14 @@ func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) 
 		return nil, err
 	}
 	if isTable {
-		return &Catalog{env: e, table: newTable(e, newFolderTable(e, filepath.Join(dir, metadataFolder)))}, nil
+		return &Catalog{env: e, table: newTable(e, newFolderTable(e, join(dir, metadataFolder)))}, nil
 	}
 	hasMetadata, err := e.hasMetadata(ctx, dir)
 	switch {
 	case err != nil:
 		return nil, err
-	case hasMetadata && filepath.Base(dir) == metadataFolder:
-		return openFolder(ctx, filepath.Dir(dir), opt)
+	case hasMetadata && path.Base(dir) == metadataFolder:
+		return openDir(ctx, folderOf(dir), opt)
 	case hasMetadata:
 		return &Catalog{env: e, table: newTable(e, newFolderTable(e, dir))}, nil
 	}
@@ -83,11 +120,11 @@ func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) 
 // openFile opens a table at one metadata file. What it may refer to lies in its
 // folder, or in the table's if that folder is named metadata.
 func openFile(src string, opt Options) (*Catalog, error) {
-	path, err := filepath.Abs(src)
+	file, err := filepath.Abs(src)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", src, err)
 	}
-	dir := filepath.Dir(path)
+	dir := filepath.Dir(file)
 	if filepath.Base(dir) == metadataFolder {
 		dir = filepath.Dir(dir)
 	}
@@ -95,7 +132,7 @@ func openFile(src string, opt Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Catalog{env: e, table: newTable(e, pinnedFile(path))}, nil
+	return &Catalog{env: e, table: newTable(e, pinnedFile(file))}, nil
 }
 
 // Root returns the namespace at the root, or (one table mounted) the table.

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/icefs/icefs/internal/source"
 )
@@ -21,6 +22,13 @@ const metadataFolder = "metadata"
 // plain data, which have none, seldom have more; one that does is shown as a
 // namespace, so that no table is ever hidden.
 const searchBudget = 100_000
+
+// remoteSearchBudget is the same in an object store, where what costs is the
+// listing of each folder; remoteListings are under way at a time.
+const (
+	remoteSearchBudget = 1_000
+	remoteListings     = 16
+)
 
 // folder lists a folder of a warehouse. A folder is
 //
@@ -42,30 +50,46 @@ func (f folder) list(ctx context.Context) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var entries []entry
-	for _, sub := range names {
-		dir := filepath.Join(f.dir, sub.name)
-		isTable, err := f.env.isTable(ctx, dir)
-		if err != nil {
-			return nil, err
-		}
-		if isTable {
-			entries = append(entries, entry{name: sub.name, table: newFolderTable(f.env, filepath.Join(dir, metadataFolder))})
-			continue
-		}
-		if sub.link {
-			continue
-		}
-		budget := searchBudget
-		found, err := f.env.hasTable(ctx, dir, &budget)
-		if err != nil {
-			return nil, err
-		}
-		if found {
-			entries = append(entries, entry{name: sub.name, namespace: folder{env: f.env, dir: dir}})
-		}
+	found := make([]entry, len(names))
+	g, ctx := errgroup.WithContext(ctx)
+	if g.SetLimit(1); source.IsURL(f.dir) {
+		g.SetLimit(remoteListings)
 	}
-	return entries, nil
+	for i, sub := range names {
+		g.Go(func() (err error) {
+			found[i], err = f.look(ctx, sub)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(found, func(e entry) bool { return e.name == "" }), nil
+}
+
+// look tells what a folder in f is: a table, a namespace, or (without a name)
+// nothing to show.
+func (f folder) look(ctx context.Context, sub subfolder) (entry, error) {
+	dir := join(f.dir, sub.name)
+	isTable, err := f.env.isTable(ctx, dir)
+	if err != nil {
+		return entry{}, err
+	}
+	if isTable {
+		return entry{name: sub.name, table: newFolderTable(f.env, join(dir, metadataFolder))}, nil
+	}
+	if sub.link {
+		return entry{}, nil
+	}
+	budget := searchBudget
+	if source.IsURL(dir) {
+		budget = remoteSearchBudget
+	}
+	found, err := f.env.hasTable(ctx, dir, &budget)
+	if err != nil || !found {
+		return entry{}, err
+	}
+	return entry{name: sub.name, namespace: folder{env: f.env, dir: dir}}, nil
 }
 
 type subfolder struct {
@@ -77,11 +101,11 @@ type subfolder struct {
 // budget it takes one for each entry, and stops when none is left.
 func (e *env) subfolders(ctx context.Context, dir string, budget *int) ([]subfolder, error) {
 	var found []subfolder
-	err := e.local.ReadDir(ctx, dir, func(d os.DirEntry) bool {
+	err := e.reach.ReadDir(ctx, dir, func(d os.DirEntry) bool {
 		switch {
 		case d.IsDir():
 			found = append(found, subfolder{name: d.Name()})
-		case d.Type()&os.ModeSymlink != 0 && e.local.IsDir(filepath.Join(dir, d.Name())):
+		case d.Type()&os.ModeSymlink != 0 && e.reach.IsDir(ctx, join(dir, d.Name())):
 			found = append(found, subfolder{name: d.Name(), link: true})
 		}
 		if budget != nil {
@@ -95,27 +119,39 @@ func (e *env) subfolders(ctx context.Context, dir string, budget *int) ([]subfol
 
 // isTable reports whether dir is a table's folder.
 func (e *env) isTable(ctx context.Context, dir string) (bool, error) {
-	return e.hasMetadata(ctx, filepath.Join(dir, metadataFolder))
+	return e.hasMetadata(ctx, join(dir, metadataFolder))
 }
 
 // hasMetadata reports whether dir holds a metadata file.
 func (e *env) hasMetadata(ctx context.Context, dir string) (found bool, err error) {
-	err = e.local.ReadDir(ctx, dir, func(d os.DirEntry) bool {
+	err = e.reach.ReadDir(ctx, dir, func(d os.DirEntry) bool {
 		_, found = parseMetadataName(d.Name())
 		return !found
 	})
+	if unknown(dir, err) {
+		return false, err
+	}
 	if err != nil && ctx.Err() == nil {
 		// No such folder, not a folder or outside: not a table. One that may not be
 		// read most likely is one, and is shown with the reason.
-		return errors.Is(err, iofs.ErrPermission) && e.local.IsDir(dir), nil
+		return errors.Is(err, iofs.ErrPermission) && e.reach.IsDir(ctx, dir), nil
 	}
 	return found, err
+}
+
+// unknown reports whether err leaves open what is at dir: an object store that
+// does not answer must not make a table vanish.
+func unknown(dir string, err error) bool {
+	return err != nil && source.IsURL(dir) && !errors.Is(err, source.ErrNotFound) && !errors.Is(err, source.ErrOutside)
 }
 
 // hasTable reports whether there is a table below dir. What cannot be read has
 // none; a search that runs out of budget ends with yes.
 func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, error) {
 	subs, err := e.subfolders(ctx, dir, budget)
+	if unknown(dir, err) {
+		return false, err
+	}
 	if err != nil {
 		return false, ctx.Err()
 	}
@@ -123,7 +159,7 @@ func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, erro
 		return true, nil
 	}
 	for _, sub := range subs {
-		isTable, err := e.isTable(ctx, filepath.Join(dir, sub.name))
+		isTable, err := e.isTable(ctx, join(dir, sub.name))
 		if isTable || err != nil {
 			return isTable, err
 		}
@@ -132,7 +168,7 @@ func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, erro
 		if sub.link {
 			continue
 		}
-		found, err := e.hasTable(ctx, filepath.Join(dir, sub.name), budget)
+		found, err := e.hasTable(ctx, join(dir, sub.name), budget)
 		if found || err != nil {
 			return found, err
 		}

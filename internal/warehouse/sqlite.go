@@ -287,16 +287,17 @@ func (t dbTable) find(ctx context.Context) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%w: table %s.%s", ErrGone, t.namespace, t.name)
 	}
-	local := t.db.env.local
-	if local.Exists(location) {
+	reach := t.db.env.reach
+	exists := func(location string) bool { return reach.Exists(ctx, location) }
+	if exists(location) {
 		return location, nil
 	}
-	if found, ok := findBelow(local.Roots(), location, local.Exists); ok {
+	if found, ok := findBelow(reach.Roots(), location, exists); ok {
 		return found, nil
 	}
-	if len(local.Roots()) == 0 {
+	if len(reach.Roots()) == 0 {
 		return "", fmt.Errorf("%w: %s: give the catalog's warehouse=DIR or an allowed path", source.ErrOutside, location)
 	}
-	_, err = local.Open(ctx, location)
+	_, err = reach.Open(ctx, location)
 	return location, err
 }

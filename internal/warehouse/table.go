@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -115,7 +114,7 @@ func (t *Table) open(ctx context.Context) (source.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := t.env.local.Open(ctx, location)
+	o, err := t.env.reach.Open(ctx, location)
 	if err != nil {
 		return nil, gone(err)
 	}
@@ -134,8 +133,7 @@ func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Location(), err)
 	}
-	path, _ := source.LocalPath(o.Location())
-	prefixes := relocate(t.env.local, filepath.Dir(path), baked)
+	prefixes := relocate(ctx, t.env.reach, folderOf(placeOf(o.Location())), baked)
 	byID := make(map[int64]int, len(table.Snapshots))
 	for i := range table.Snapshots {
 		byID[table.Snapshots[i].ID] = i
