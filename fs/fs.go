@@ -86,6 +86,7 @@ type FS struct {
 	dir      string
 	uid, gid uint32
 	server   *fuse.Server
+	given    given
 
 	readAhead readAhead
 }
