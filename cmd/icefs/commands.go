@@ -34,6 +34,8 @@ func commands() []*command {
 		{name: "inspect", args: "[flags] SOURCE PATH", short: "show how a file is made, and why", long: sourceHelp, setup: inspectCommand},
 		{name: "verify", args: "[flags] SOURCE [PATH]", short: "decode views fully and compare them with a naive merge", long: verifyHelp + sourceHelp, setup: verifyCommand},
 		{name: "demo", args: "DIR", short: "make a small warehouse with history and deletes to try icefs on", setup: demoCommand},
+		{name: "completion", args: "SHELL", short: "print the completion of bash, zsh or fish", long: completionHelp, setup: completionCommand},
+		{name: "man", short: "print the manual page", setup: manCommand},
 		{name: "version", short: "print the version", setup: versionCommand},
 	}
 }
