@@ -1,4 +1,4 @@
-.PHONY: help build demo test race lint judge engines spark bench bench-scale fuzz clean
+.PHONY: help build release demo test race lint judge engines spark bench bench-scale fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -10,6 +10,8 @@ help:     ## list the targets
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 12
 build:    ## build ./icefs
 	go build -o icefs ./cmd/icefs
+release:  ## static binaries for linux/amd64 and linux/arm64, with what goes beside them, in dist/
+	./.ci/release dist
 demo: build ## make a demo warehouse, mount it and show real commands on it
 	./internal/demo/demo.sh ./icefs $(DEMO)
 test: build ## all tests, real mounts and DuckDB included
@@ -57,4 +59,4 @@ bench-scale: ## pairing and planning against iceberg-go, long histories, live ra
 fuzz:     ## every fuzz target for a minute
 	./.ci/fuzz 60s
 clean:    ## remove what was built
-	rm -rf icefs $(VENV) $(VENV)-spark
+	rm -rf icefs dist $(VENV) $(VENV)-spark

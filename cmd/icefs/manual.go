@@ -30,7 +30,7 @@ func writeManual(w io.Writer) error {
 	r.line(`.\" Made by 'icefs man'. Do not edit.`)
 	r.line(".TH ICEFS 1")
 	r.line(".SH NAME")
-	r.text("icefs - " + strings.ToLower(mountSummary))
+	r.text("icefs - " + summary)
 	r.line(".SH SYNOPSIS")
 	for i, c := range commands() {
 		if i > 0 {
@@ -51,8 +51,8 @@ func writeManual(w io.Writer) error {
 	return r.Flush()
 }
 
-// mountSummary is the one line that whatis shows.
-const mountSummary = "Mount an Apache Iceberg warehouse as a read-only folder tree of merged files"
+// summary is the one line that whatis shows.
+const summary = "mount an Apache Iceberg warehouse as a read-only folder tree of merged files"
 
 // command writes a command and its flags.
 func (r roff) command(c *command) {
