@@ -30,6 +30,8 @@ type errnoRule struct {
 // that a name is not in the tree, never that a file behind it is gone.
 func errnoRules() []errnoRule {
 	return []errnoRule{
+		{warehouse.ErrUnavailable, syscall.ETIMEDOUT},
+		{warehouse.ErrDenied, syscall.EACCES},
 		{context.Canceled, syscall.EINTR},
 		{context.DeadlineExceeded, syscall.ETIMEDOUT},
 		{tree.ErrExpired, syscall.ESTALE},

@@ -95,18 +95,28 @@ type FS struct {
 // once the kernel's first request has been answered.
 func Mount(dir string, opt Options) (*FS, error) {
 	f := newFS(dir, opt)
-	server, err := gofs.Mount(dir, &dirNode{node: node{fs: f}, dir: f.opt.Tree.Root()}, f.mountOptions())
+	err := f.serve(&dirNode{node: node{fs: f}, dir: f.opt.Tree.Root()})
 	if err != nil {
 		if text := err.Error(); strings.HasSuffix(text, "\n") { // fusermount3's exit code
 			err = errors.New(strings.TrimSpace(text))
 		}
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
-	f.server = server
 	if err := f.readAhead.open(dir); err != nil {
 		f.opt.Log.Debug("read-ahead stays at the kernel's default", "cause", err)
 	}
 	return f, nil
+}
+
+// serve is gofs.Mount, but for the server being known before it serves: requests
+// of others may come before the mount has been waited for.
+func (f *FS) serve(root *dirNode) (err error) {
+	o := f.mountOptions()
+	if f.server, err = fuse.NewServer(gofs.NewNodeFS(root, o), f.dir, &o.MountOptions); err != nil {
+		return err
+	}
+	go f.server.Serve()
+	return f.server.WaitMount()
 }
 
 func newFS(dir string, opt Options) *FS {

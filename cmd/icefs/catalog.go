@@ -47,18 +47,12 @@ func (n namespace) Namespaces(ctx context.Context) (iter.Seq2[string, tree.Names
 	}, nil
 }
 
-func (n namespace) Tables(ctx context.Context) (iter.Seq2[string, tree.Table], error) {
-	seq, err := n.Namespace.Tables(ctx)
+func (n namespace) Table(ctx context.Context, name string) (tree.Table, error) {
+	t, err := n.Namespace.Table(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(string, tree.Table) bool) {
-		for name, t := range seq {
-			if !yield(name, table{t, n.reads}) {
-				return
-			}
-		}
-	}, nil
+	return table{t, n.reads}, nil
 }
 
 type table struct {

@@ -12,7 +12,7 @@ import (
 
 // switchedOff are the ways of making a view that --layout-options turns off, for
 // comparing them: the rows are the same without. Those of the layout change
-// bytes, and so inode numbers; "kernel" does not.
+// bytes, and so inode numbers; "kernel" and "cache" do not.
 type switchedOff []string
 
 // The ways that can be turned off.
@@ -20,10 +20,14 @@ const (
 	waySplice   = "splice"   // stored chunks served as they are
 	wayCoalesce = "coalesce" // tiny row groups put together
 	wayKernel   = "kernel"   // passthrough and splice(2)
+	wayCache    = "cache"    // the memory cache, but for offCacheBytes
 )
 
+// offCacheBytes is too little for anything but a few small values.
+const offCacheBytes = 64 << 10
+
 func (s *switchedOff) add(set *pflag.FlagSet) {
-	known := []string{waySplice, wayCoalesce, wayKernel}
+	known := []string{waySplice, wayCoalesce, wayKernel, wayCache}
 	set.Var(&textFlag{"", "LIST", func(text string) error {
 		*s = nil
 		for _, item := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
@@ -48,9 +52,17 @@ func (s switchedOff) apply(o *merge.Options) {
 	o.NoSplice, o.NoCoalesce = s.has(waySplice), s.has(wayCoalesce)
 }
 
+// cacheBytes is the memory cache's part of a budget.
+func (s switchedOff) cacheBytes(memory int64) int64 {
+	if s.has(wayCache) {
+		return offCacheBytes
+	}
+	return int64(merge.CacheShare * float64(memory))
+}
+
 // identity spells out what changes bytes; empty by default.
 func (s switchedOff) identity() string {
-	changing := slices.DeleteFunc(slices.Clone(s), func(way string) bool { return way == wayKernel })
+	changing := slices.DeleteFunc(slices.Clone(s), func(way string) bool { return way == wayKernel || way == wayCache })
 	if len(changing) == 0 {
 		return ""
 	}

@@ -40,6 +40,7 @@ func own() map[string][]string {
 		"internal/tree/treetest":  {"internal/tree", "merge", "snapshot"},
 		"internal/source/faulty":  {"internal/source"},
 		"internal/cases":          {},
+		"internal/resttest":       {},
 		"bench/lineitem":          {"internal/fixture"},
 		"bench/scale":             {},
 	}

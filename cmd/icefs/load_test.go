@@ -44,7 +44,10 @@ func startMount(t *testing.T, src, descriptors string, flags ...string) string {
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		if err := <-ended; err != nil {
-			t.Errorf("icefs: %v\n%s", err, log.String())
+			t.Errorf("icefs: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("log of icefs:\n%s", log.String())
 		}
 	})
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {

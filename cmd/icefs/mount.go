@@ -173,7 +173,7 @@ func (s *session) closeSoon(signals <-chan os.Signal) {
 func (s *session) fsOptions(m mountOptions) fs.Options {
 	o := fs.Options{
 		Tree:       s.tree,
-		Refresh:    refresh(s.opt.refresh),
+		Refresh:    kernelRefresh(s.opt.refresh),
 		UID:        m.uid.id,
 		GID:        m.gid.id,
 		FileMode:   uint32(m.fileMode),

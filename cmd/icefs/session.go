@@ -19,7 +19,6 @@ import (
 	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/pqfile"
-	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
@@ -38,6 +37,7 @@ type session struct {
 	memory  *cache.Cache
 	disk    *cache.Disk // nil = none
 	stores  *remote.Stores
+	engine  *merge.Engine
 	tree    *tree.Tree
 
 	activity *activity.Log        // nil without control
@@ -85,7 +85,7 @@ func (s *session) open(ctx context.Context, control bool) error {
 	// harder before the whole is exceeded.
 	debug.SetMemoryLimit(s.opt.memory)
 	var err error
-	if s.memory, err = cache.New(cache.Options{MaxBytes: int64(merge.CacheShare * float64(s.opt.memory))}); err != nil {
+	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
 		return err
 	}
 	if err := s.openDisk(); err != nil {
@@ -96,16 +96,7 @@ func (s *session) open(ctx context.Context, control bool) error {
 		return err
 	}
 	s.stores = s.openStores()
-	s.catalog, err = warehouse.Open(ctx, s.source, warehouse.Options{
-		AllowPaths: s.opt.allowPaths,
-		Remotes:    s.stores,
-		Properties: properties,
-		Refresh:    refresh(s.opt.refresh),
-		Cache:      s.memory,
-		Log:        s.log,
-		Stats:      &s.warehouse,
-	})
-	if err != nil {
+	if err := s.openCatalog(ctx, properties); err != nil {
 		return explainSource(s.source, err)
 	}
 	if control {
@@ -131,8 +122,8 @@ func (s *session) checkRoot(ctx context.Context) error {
 		return explainSource(s.source, err)
 	}
 	info, err := os.Stat(s.source)
-	if err != nil && !source.IsURL(s.source) {
-		return nil // a catalog
+	if err != nil && !s.stores.Reads(s.source) {
+		return nil // a catalog, which may be empty
 	}
 	if err != nil || info.IsDir() {
 		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
@@ -154,14 +145,6 @@ func (s *session) slow() time.Duration {
 		return -1
 	}
 	return s.opt.watching.slow
-}
-
-// refresh turns 0, "at every call", into what Options take for it.
-func refresh(d time.Duration) time.Duration {
-	if d <= 0 {
-		return -1
-	}
-	return d
 }
 
 // openDisk opens the disk cache. A folder that nobody has asked for may fail: a
@@ -217,9 +200,10 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MemoryBytes:     s.opt.memory,
 	}
 	s.opt.off.apply(&options)
+	s.engine = merge.NewEngine(options)
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, &s.reads},
-		Views:          merge.NewEngine(options),
+		Views:          s.engine,
 		Show:           s.opt.show,
 		History:        s.opt.history,
 		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),

@@ -32,6 +32,11 @@ type status struct {
 	Calls         callsStatus      `json:"calls"`
 	Failures      failuresStatus   `json:"failures"`
 	Counters      map[string]int64 `json:"counters"`
+	// Measuring lists the text views whose size is being found.
+	Measuring []merge.Measuring `json:"measuring"`
+	// CatalogDown is since when the catalog has not answered, and why.
+	CatalogDown  *time.Time `json:"catalog_down_since,omitempty"`
+	CatalogError string     `json:"catalog_error,omitempty"`
 }
 
 // memoryStatus is in bytes.
@@ -97,6 +102,11 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 		Goroutines:    runtime.NumGoroutine(),
 		OpenFiles:     -1,
 		Counters:      make(map[string]int64),
+		Measuring:     s.engine.Measuring(),
+	}
+	if since, err := s.catalog.Outage(); err != nil {
+		since = since.UTC().Truncate(time.Millisecond)
+		st.CatalogDown, st.CatalogError = &since, err.Error()
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

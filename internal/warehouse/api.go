@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,10 @@ var (
 	ErrUnsupported = errors.New("unsupported table")
 	// ErrCorrupt: metadata or a manifest is malformed.
 	ErrCorrupt = errors.New("corrupt table metadata")
+	// ErrUnavailable: a catalog service does not answer, or not now.
+	ErrUnavailable = errors.New("catalog does not answer")
+	// ErrDenied: a catalog service does not let us in, or not to this.
+	ErrDenied = errors.New("catalog denies access")
 	// ErrGone: a table or namespace is no longer there; wraps fs.ErrNotExist.
 	ErrGone error = goneError{}
 )
@@ -51,8 +56,11 @@ type Options struct {
 	// Properties are file-IO properties that the user has set (source.Access);
 	// they come before those of a catalog. They may hold secrets.
 	Properties map[string]string
-	Log        *slog.Logger // nil = discard
-	Stats      *Stats       // may be nil
+	// Timeout is how long a catalog service that does not answer is waited for; 0 =
+	// DefaultTimeout.
+	Timeout time.Duration
+	Log     *slog.Logger // nil = discard
+	Stats   *Stats       // may be nil
 }
 
 // Stats count what was read. All only grow.
@@ -64,14 +72,14 @@ type Stats struct {
 
 // env is what all parts of a catalog share.
 type env struct {
-	opt   Options
-	reach *source.Files // with the roots of SOURCE and the allowed paths
-	files source.Store  // the same, for files that snapshots refer to
-	cache Cache
-	stats *Stats
-	log   *slog.Logger
+	opt    Options
+	access // to the roots of SOURCE and the allowed paths
+	cache  Cache
+	stats  *Stats
+	log    *slog.Logger
 
-	schemas schemas
+	schemas  schemas
+	unlisted sync.Map // folders that could not be listed, once logged
 }
 
 func newEnv(opt Options, roots ...string) (*env, error) {
@@ -95,12 +103,11 @@ func newEnv(opt Options, roots ...string) (*env, error) {
 		return nil, err
 	}
 	return &env{
-		opt:   opt,
-		reach: reach,
-		files: source.Pinned(reach),
-		cache: opt.Cache,
-		stats: opt.Stats,
-		log:   opt.Log,
+		opt:    opt,
+		access: *newAccess(reach),
+		cache:  opt.Cache,
+		stats:  opt.Stats,
+		log:    opt.Log,
 	}, nil
 }
 
@@ -138,7 +145,7 @@ func (e *env) fresh(at time.Time) bool {
 }
 
 // gate is a lock that a waiter can leave when its context ends. Lock order: that
-// of a Namespace or a Table (never two of them), then that of a catalogDB.
+// of a Namespace or a Table (never two of them), then that of a sqlCatalog.
 type gate chan struct{}
 
 func newGate() gate { return make(gate, 1) }

@@ -17,14 +17,29 @@ import (
 
 // finder finds a table's current metadata file.
 type finder interface {
-	// find returns the location of the file.
-	find(ctx context.Context) (string, error)
+	// find opens the file. It also returns what the files of the table's snapshots
+	// are opened with.
+	find(ctx context.Context) (source.Object, *access, error)
 }
 
 // pinnedFile is a table mounted at one metadata file.
-type pinnedFile string
+type pinnedFile struct {
+	env  *env
+	path string
+}
 
-func (p pinnedFile) find(context.Context) (string, error) { return string(p), nil }
+func (p pinnedFile) find(ctx context.Context) (source.Object, *access, error) {
+	return p.env.open(ctx, p.path)
+}
+
+// open opens a metadata file of a folder: without it there is no table.
+func (e *env) open(ctx context.Context, location string) (source.Object, *access, error) {
+	o, err := e.reach.Open(ctx, location)
+	if err != nil {
+		return nil, nil, gone(err)
+	}
+	return o, &e.access, nil
+}
 
 // folderTable finds the current metadata file of a table's folder:
 //
@@ -106,7 +121,16 @@ func isUUID(name string) bool {
 }
 
 // find implements finder.
-func (t *folderTable) find(ctx context.Context) (string, error) {
+func (t *folderTable) find(ctx context.Context) (source.Object, *access, error) {
+	location, err := t.locate(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.env.open(ctx, location)
+}
+
+// locate returns the location of the current metadata file.
+func (t *folderTable) locate(ctx context.Context) (string, error) {
 	var names []metadataName
 	hinted := false
 	err := t.env.reach.ReadDir(ctx, t.dir, func(d os.DirEntry) bool {

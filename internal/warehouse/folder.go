@@ -35,7 +35,8 @@ const (
 //   - a table if its metadata folder has a metadata file; nothing below it is
 //     looked at;
 //   - a namespace if there is a table at any depth below it;
-//   - not shown otherwise.
+//   - not shown otherwise, nor if it cannot be listed, which is logged: it may
+//     hold tables.
 //
 // A symbolic link to a table's folder is a table; other links are not followed.
 type folder struct {
@@ -153,6 +154,9 @@ func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, erro
 		return false, err
 	}
 	if err != nil {
+		if ctx.Err() == nil {
+			e.leftOut(dir, err)
+		}
 		return false, ctx.Err()
 	}
 	if *budget <= 0 {
@@ -174,6 +178,17 @@ func (e *env) hasTable(ctx context.Context, dir string, budget *int) (bool, erro
 		}
 	}
 	return false, nil
+}
+
+// leftOut logs once that a folder, with whatever tables it has, is not shown,
+// unless it has only just gone.
+func (e *env) leftOut(dir string, err error) {
+	if errors.Is(err, source.ErrNotFound) {
+		return
+	}
+	if _, known := e.unlisted.LoadOrStore(dir, true); !known {
+		e.log.Warn("a folder cannot be listed: tables in it are not shown", "folder", dir, "err", err)
+	}
 }
 
 // gone adds ErrGone to the error of something that is not there.

@@ -27,6 +27,9 @@ type Namespace struct {
 	Spaces  []Named[*Namespace]
 	Tabs    []Named[*Table]
 	Err     error
+	// If Paused is set, listing waits for it before the table at place PauseAt.
+	Paused  chan struct{}
+	PauseAt int
 }
 
 // Named is a member of a namespace.
@@ -50,14 +53,30 @@ func (n *Namespace) Namespaces(context.Context) (iter.Seq2[string, tree.Namespac
 }
 
 // Tables implements tree.Namespace.
-func (n *Namespace) Tables(context.Context) (iter.Seq2[string, tree.Table], error) {
-	return func(yield func(string, tree.Table) bool) {
-		for _, t := range n.Tabs {
-			if !yield(t.Name, t.Of) {
+func (n *Namespace) Tables(context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for i, t := range n.Tabs {
+			if n.Paused != nil && i == n.PauseAt {
+				<-n.Paused
+			}
+			if !yield(t.Name, nil) {
 				return
 			}
 		}
-	}, n.Err
+		if n.Err != nil {
+			yield("", n.Err)
+		}
+	}
+}
+
+// Table implements tree.Namespace.
+func (n *Namespace) Table(_ context.Context, name string) (tree.Table, error) {
+	for _, t := range n.Tabs {
+		if t.Name == name {
+			return t.Of, nil
+		}
+	}
+	return nil, iofs.ErrNotExist
 }
 
 // Catalog is one namespace, or one table.
