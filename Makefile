@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 bench bench-text bench-scale fuzz clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 bench bench-text bench-scale fuzz release clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -15,6 +15,8 @@ help:     ## list the targets
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 12
 build:    ## build ./icefs
 	go build -o icefs ./cmd/icefs
+release:  ## static binaries for linux/amd64 and linux/arm64, with what goes beside them, in dist/
+	./.ci/release dist
 demo: build ## make a demo warehouse, mount it and show real commands on it
 	./internal/demo/demo.sh ./icefs $(DEMO)
 test: build ## all tests, real mounts and DuckDB included
@@ -102,4 +104,4 @@ stores: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as r
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
 	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(or $(CATALOGS),sqlite,postgres,rest,nessie)
 clean:    ## remove what was built
-	rm -rf icefs $(VENV) $(VENV)-spark
+	rm -rf icefs dist $(VENV) $(VENV)-spark

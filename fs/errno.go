@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	iofs "io/fs"
-	"sync"
 	"syscall"
 	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/avrofile"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
@@ -66,37 +66,6 @@ func Errno(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// logAgain is how long the same failure of one file stays quiet.
-const logAgain = time.Minute
-
-// maxFailures bounds the memory of logged failures.
-const maxFailures = 4096
-
-// failures remembers what was logged of which file.
-type failures struct {
-	mu   sync.Mutex
-	seen map[failure]time.Time
-}
-
-type failure struct {
-	path  string
-	errno syscall.Errno
-}
-
-// again reports whether a failure may be logged now.
-func (f *failures) again(what failure, now time.Time) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if last, ok := f.seen[what]; ok && now.Sub(last) < logAgain {
-		return false
-	}
-	if f.seen == nil || len(f.seen) >= maxFailures {
-		f.seen = make(map[failure]time.Time)
-	}
-	f.seen[what] = now
-	return true
-}
-
 // fail turns an error into an errno, and logs the whole chain once. name is an
 // entry of at that has no node, or empty.
 func (f *FS) fail(ctx context.Context, op string, at *gofs.Inode, name string, err error) syscall.Errno {
@@ -107,6 +76,7 @@ func (f *FS) fail(ctx context.Context, op string, at *gofs.Inode, name string, e
 	if errno == syscall.ENOENT || errno == syscall.EINTR {
 		return errno
 	}
-	f.failed(ctx, op, pathOf(at, name), errno, err)
+	f.opt.Activity.Failed(ctx, activity.Failure{Time: time.Now().UTC(), Path: pathOf(at, name), Call: op,
+		Errno: errno.Error(), Cause: err.Error()})
 	return errno
 }

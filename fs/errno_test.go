@@ -7,7 +7,6 @@ import (
 	iofs "io/fs"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/avrofile"
@@ -56,27 +55,6 @@ func TestErrnoOf(t *testing.T) {
 		if got := Errno(fmt.Errorf("data.csv: %w", c.err)); got != c.want {
 			t.Errorf("%v gives %v, want %v", c.err, got, c.want)
 		}
-	}
-}
-
-func TestFailuresAreLoggedOnce(t *testing.T) {
-	var f failures
-	now := time.Now()
-	a, b := failure{"a", syscall.EIO}, failure{"a", syscall.ESTALE}
-	for i, c := range []struct {
-		what failure
-		at   time.Time
-		want bool
-	}{{a, now, true}, {a, now.Add(logAgain - 1), false}, {b, now, true}, {a, now.Add(logAgain), true}} {
-		if got := f.again(c.what, c.at); got != c.want {
-			t.Errorf("failure %d is logged: %t", i, got)
-		}
-	}
-	for i := range 2 * maxFailures {
-		f.again(failure{fmt.Sprint(i), syscall.EIO}, now)
-	}
-	if len(f.seen) > maxFailures {
-		t.Errorf("%d failures are remembered", len(f.seen))
 	}
 }
 

@@ -50,13 +50,13 @@ func (n *fileNode) Open(ctx context.Context, flags uint32) (_ gofs.FileHandle, _
 	if a.Dynamic {
 		return handle, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_NOFLUSH, 0
 	}
-	f, err := n.passFile(ctx, h)
+	pass, err := n.passes(ctx, h)
 	if err != nil {
 		h.Close()
 		return nil, 0, n.fs.fail(ctx, "open", &n.Inode, "", err)
 	}
-	if f != nil {
-		return &passedHandle{handle, f}, fuse.FOPEN_NOFLUSH, 0
+	if pass {
+		return &passedHandle{handle}, fuse.FOPEN_NOFLUSH, 0
 	}
 	handle.stats = n.fs.opt.Stats
 	b, ok := h.(borrower)

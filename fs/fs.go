@@ -88,8 +88,8 @@ type FS struct {
 	opt      Options
 	dir      string
 	uid, gid uint32
-	failures failures
 	server   *fuse.Server
+	given    given
 
 	readAhead readAhead
 }

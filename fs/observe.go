@@ -1,9 +1,7 @@
 package fs
 
 import (
-	"context"
 	"syscall"
-	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 
@@ -34,12 +32,4 @@ func pathOf(at *gofs.Inode, name string) string {
 		return name
 	}
 	return path + "/" + name
-}
-
-// failed logs a failure, unless the same of one file was logged just now.
-func (f *FS) failed(ctx context.Context, op, path string, errno syscall.Errno, err error) {
-	now := time.Now()
-	if f.failures.again(failure{path, errno}, now) {
-		f.opt.Activity.Failed(ctx, activity.Failure{Time: now.UTC(), Path: path, Call: op, Errno: errno.Error(), Cause: err.Error()})
-	}
 }

@@ -3,8 +3,8 @@ package fs
 import (
 	"context"
 	"os"
+	"sync"
 	"sync/atomic"
-	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -44,32 +44,33 @@ const (
 	reading
 )
 
-// passFile returns the file that the kernel is to read in place of the view; nil
-// if the node is read by requests. The caller closes it.
-func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
+// passes reports whether the kernel is to read a file in place of the view; if
+// not, the node is read by requests. The file is looked at each time: it may have
+// been replaced.
+func (n *fileNode) passes(ctx context.Context, r reader) (bool, error) {
 	b, ok := r.(borrower)
 	if !ok || n.fs.opt.NoKernelPath {
-		return nil, nil
+		return false, nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.way == reading {
-		return nil, nil
+		return false, nil
 	}
 	f, err := b.OpenFile(ctx)
+	if f != nil {
+		defer f.Close() // read-only: nothing can be lost
+	}
 	switch {
 	case n.way == passing && err != nil:
-		return nil, err
+		return false, err
 	case n.way == undecided && (f == nil || err != nil || !n.fs.accepts(f)):
 		n.way = reading // what is wrong with the file, a read will tell
-		if f != nil {
-			f.Close()
-		}
-		return nil, nil
+		return false, nil
 	}
 	n.way = passing
 	n.fs.opt.Stats.PassthroughOpens.Add(1)
-	return f, nil
+	return true, nil
 }
 
 // accepts reports whether the kernel takes a file for passthrough: not without
@@ -85,19 +86,36 @@ func (f *FS) accepts(file *os.File) bool {
 
 var _ gofs.FilePassthroughFder = (*passedHandle)(nil)
 
-// passedHandle is an open file that the kernel reads by itself.
-type passedHandle struct {
-	*fileHandle
+// passedHandle is an open file that the kernel reads by itself. It holds no
+// descriptor: the kernel keeps the file open for itself.
+type passedHandle struct{ *fileHandle }
+
+// PassthroughFd implements gofs.FilePassthroughFder. go-fuse asks for the
+// descriptor when it has none of the node registered with the kernel, and
+// registers it at once, one at a time: whichever was given before is no longer
+// needed.
+func (h *passedHandle) PassthroughFd() (int, bool) {
+	f, err := h.reader.(borrower).OpenFile(context.Background())
+	if f == nil || err != nil {
+		return -1, false // reads come here, and tell what is wrong
+	}
+	h.node.fs.given.replace(f)
+	return int(f.Fd()), true
+}
+
+// given is the file whose descriptor go-fuse was given last.
+type given struct {
+	mu   sync.Mutex
 	file *os.File
 }
 
-// PassthroughFd implements gofs.FilePassthroughFder.
-func (h *passedHandle) PassthroughFd() (int, bool) { return int(h.file.Fd()), true }
-
-// Release closes the file, which the kernel has opened for itself.
-func (h *passedHandle) Release(ctx context.Context) syscall.Errno {
-	h.file.Close() // read-only: nothing can be lost
-	return h.fileHandle.Release(ctx)
+func (g *given) replace(f *os.File) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.file != nil {
+		g.file.Close() // read-only: nothing can be lost
+	}
+	g.file = f
 }
 
 // minSplice is the shortest read that is spliced: four system calls have to cost

@@ -27,12 +27,15 @@ type command struct {
 func commands() []*command {
 	return []*command{
 		{name: "mount", args: "[flags] SOURCE MOUNTPOINT", short: "mount a warehouse or a table as a folder tree", long: mountHelp, setup: mountCommand, ownSignals: true},
-		{name: "umount", args: "MOUNTPOINT", short: "unmount", setup: umountCommand},
+		{name: "umount", args: "[flags] MOUNTPOINT", short: "unmount, and wait until the server has ended", setup: umountCommand},
+		{name: "serve", args: "[flags] SOURCE", short: "serve the tree over HTTP, where there is no FUSE", long: serveHelp, setup: serveCommand, ownSignals: true},
 		{name: "ls", args: "[flags] SOURCE [PATH]", short: "list the tree without mounting it", long: sourceHelp, setup: lsCommand},
 		{name: "cat", args: "[flags] SOURCE PATH", short: "write a file of the tree to standard output", long: sourceHelp, setup: catCommand},
 		{name: "inspect", args: "[flags] SOURCE PATH", short: "show how a file is made, and why", long: sourceHelp, setup: inspectCommand},
 		{name: "verify", args: "[flags] SOURCE [PATH]", short: "decode views fully and compare them with a naive merge", long: verifyHelp + sourceHelp, setup: verifyCommand},
 		{name: "demo", args: "DIR", short: "make a small warehouse with history and deletes to try icefs on", setup: demoCommand},
+		{name: "completion", args: "SHELL", short: "print the completion of bash, zsh or fish", long: completionHelp, setup: completionCommand},
+		{name: "man", short: "print the manual page", setup: manCommand},
 		{name: "version", short: "print the version", setup: versionCommand},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/icefs/icefs/cache"
+	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
 	"github.com/icefs/icefs/merge"
@@ -32,9 +33,11 @@ type options struct {
 	cacheSize  int64
 	timeout    time.Duration
 	allowPaths []string
+	history    tree.History
 	off        switchedOff
 	stores     storeOptions
 	logging    logging
+	watching   watching // of mount and serve alone
 }
 
 // defaultTimeout bounds one read from a source: an object store's slowest reply,
@@ -46,6 +49,8 @@ func (o *options) add(set *pflag.FlagSet) {
 	o.show = tree.DefaultShown()
 	set.Var(&textFlag{"parquet,csv,jsonl,parts", "LIST", func(s string) (err error) { o.show, err = tree.ParseShown(s); return }},
 		"views", "data files to show: parquet, csv, jsonl, parts, parts.csv, parts.jsonl")
+	set.Var(&textFlag{"all", "WHICH", func(s string) (err error) { o.history, err = tree.ParseHistory(s); return }}, "history",
+		"snapshots to show beside those of current, branches and tags: all, the newest N, those up to an age (36h, 30d, 2w), refs (none), hidden (all, but not listed)")
 	o.addCSV(set)
 	o.statistics = merge.StatisticsAuto
 	set.Var(&textFlag{"auto", "POLICY", o.setStatistics}, "statistics",
@@ -186,6 +191,17 @@ func (l *logging) open(stderr io.Writer) (*slog.Logger, *os.File, error) {
 		return slog.New(slog.NewJSONHandler(w, opt)), f, nil
 	}
 	return slog.New(slog.NewTextHandler(w, opt)), f, nil
+}
+
+// watching are the flags of those who look at a running mount or server.
+type watching struct {
+	metricsAddr string
+	slow        time.Duration
+}
+
+func (w *watching) add(set *pflag.FlagSet) {
+	set.StringVar(&w.metricsAddr, "metrics-addr", "", "serve Prometheus metrics and pprof over HTTP on `ADDR`; without a host, such as :9110, on the loopback address (default none)")
+	set.DurationVar(&w.slow, "slow-log", activity.DefaultSlow, "log calls that take longer than this `DURATION`, with the reason; 0: none")
 }
 
 // textFlag is a flag that a function checks.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -68,9 +69,10 @@ func startMount(t *testing.T, src, descriptors string, flags ...string) string {
 }
 
 // TestManyOpenFiles: a thousand open files, and 64 readers of one, are served
-// by a process with 256 descriptors.
+// by a process with 256 descriptors, which stays within its memory.
 func TestManyOpenFiles(t *testing.T) {
-	dir := startMount(t, "../../testdata/warehouse", "256")
+	const budget = 256 << 20
+	dir := startMount(t, "../../testdata/warehouse", "256", "--memory", "256MiB")
 	names, err := filepath.Glob(dir + "/*/*/snapshots/*/parts/*.parquet")
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +106,37 @@ func TestManyOpenFiles(t *testing.T) {
 		head[name] = buf[:n]
 	}
 	readTogether(t, dir+"/db/v2_eq/current/data.csv", 64)
+	if peak := peakMemory(t, serverOf(dir)); peak > budget {
+		t.Errorf("%d MiB were resident at the most, of %d", peak>>20, budget>>20)
+	}
+	if n := descriptors(t, serverOf(dir)); n > 200 {
+		t.Errorf("%d descriptors are open, with nothing being read", n)
+	}
+}
+
+// peakMemory is the most that a process has had resident, in bytes.
+func peakMemory(t *testing.T, pid int) int64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(b), "VmHWM:")
+	var kib int64
+	if _, err := fmt.Sscan(text, &kib); err != nil || !ok {
+		t.Fatalf("%v in %s", err, b)
+	}
+	return kib << 10
+}
+
+// descriptors is how many a process has open.
+func descriptors(t *testing.T, pid int) int {
+	t.Helper()
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
 }
 
 // readTogether reads a file by several readers at once.

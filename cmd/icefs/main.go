@@ -24,7 +24,16 @@ const (
 	exitUsage  = 2
 )
 
-func main() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	args := os.Args[1:]
+	if command, fake, ok := asHelper(os.Args[0], args); ok {
+		if fake {
+			os.Exit(exitOK)
+		}
+		args = command
+	}
+	os.Exit(Main(args, os.Stdin, os.Stdout, os.Stderr))
+}
 
 // Main runs a command line and returns the exit code.
 func Main(args []string, _ io.Reader, stdout, stderr io.Writer) int {

@@ -59,6 +59,7 @@ func mountCommand() (*pflag.FlagSet, runner) {
 	var m mountOptions
 	m.add(set)
 	opt.add(set)
+	opt.watching.add(set)
 	return set, func(ctx context.Context, args []string, out console) error {
 		if err := wantArgs(args, 2, 2, "SOURCE and MOUNTPOINT"); err != nil {
 			return err
@@ -75,9 +76,8 @@ func mountCommand() (*pflag.FlagSet, runner) {
 
 // mount serves SOURCE on a folder until it is unmounted.
 func mount(ctx context.Context, src, where string, opt options, m mountOptions, out console) error {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	signals, stop := stopSignals()
+	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
@@ -92,11 +92,16 @@ func mount(ctx context.Context, src, where string, opt options, m mountOptions, 
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.closeSoon(signals)
 	if err := s.checkRoot(ctx); err != nil {
 		return err
 	}
 	s.warnAboutAccess(m)
+	watch, err := s.serveMetrics()
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
 	mounted, err := fs.Mount(dir, s.fsOptions(m))
 	if err != nil {
 		return explainMount(dir, m.allowOther, err)
@@ -104,22 +109,65 @@ func mount(ctx context.Context, src, where string, opt options, m mountOptions, 
 	if err := daemonReady(s.logFile); err != nil {
 		s.log.Warn("the starting process did not hear that the mount is ready", "cause", err)
 	}
+	s.notify(notifyReady, "serving on "+dir)
 	s.log.Info("mounted", "mountpoint", dir)
-	return serve(mounted, dir, signals, s.log)
+	return s.serve(mounted, dir, signals)
 }
 
-// openInterruptibly opens the session, and gives up at a signal.
+// notify tells the service manager; that it cannot is no reason to stop.
+func (s *session) notify(state, status string) {
+	if err := notify(state, status); err != nil {
+		s.log.Warn("the service manager did not hear of it", "state", state, "cause", err)
+	}
+}
+
+// stopSignals are what ends mount and serve. A terminal that goes away is one of
+// them: a mount without its server would stay behind. Writing to a pipe that
+// nobody reads (a log) is an error like any other.
+func stopSignals() (<-chan os.Signal, func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(syscall.SIGPIPE)
+	return signals, func() { signal.Stop(signals) }
+}
+
+// openInterruptibly opens the session, and gives up at a signal; a second one
+// ends the process, which may be waiting for a disk.
 func openInterruptibly(ctx context.Context, cancel func(), signals <-chan os.Signal, src string, opt options, out console) (*session, error) {
 	opened := make(chan struct{})
 	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-opened:
+		for range 2 {
+			select {
+			case <-signals:
+				if ctx.Err() != nil {
+					os.Exit(exitFailed)
+				}
+				cancel()
+			case <-opened:
+				return
+			}
 		}
 	}()
 	defer close(opened)
 	return openSession(ctx, src, opt, out, true)
+}
+
+// closePatience is how long work under way may take to end with the process.
+const closePatience = 2 * time.Second
+
+// closeSoon closes the session, unless work under way (a read of a disk that
+// does not answer) keeps it; the process then ends without.
+func (s *session) closeSoon(signals <-chan os.Signal) {
+	closed := make(chan struct{})
+	go func() {
+		s.close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-signals:
+	case <-time.After(closePatience):
+	}
 }
 
 func (s *session) fsOptions(m mountOptions) fs.Options {
@@ -138,12 +186,13 @@ func (s *session) fsOptions(m mountOptions) fs.Options {
 		// What is read ahead of a column would have to be fetched.
 		NoReadAhead: s.remote(),
 		Log:         s.log,
+		Activity:    s.activity,
 	}
 	return o
 }
 
 // serve returns when the tree is unmounted, by a signal or from outside.
-func serve(mounted *fs.FS, dir string, signals <-chan os.Signal, log *slog.Logger) error {
+func (s *session) serve(mounted *fs.FS, dir string, signals <-chan os.Signal) error {
 	gone := make(chan struct{})
 	go func() {
 		mounted.Wait()
@@ -151,19 +200,22 @@ func serve(mounted *fs.FS, dir string, signals <-chan os.Signal, log *slog.Logge
 	}()
 	select {
 	case <-gone:
-		log.Info("unmounted", "mountpoint", dir)
+		s.notify(notifyStopping, "unmounted")
+		s.log.Info("unmounted", "mountpoint", dir)
 		return nil
 	case <-signals:
 	}
-	if err := unmountPatiently(dir, signals, log); err != nil {
+	s.notify(notifyStopping, "unmounting")
+	if err := unmountPatiently(dir, signals, s.log); err != nil {
 		return err
 	}
 	select {
 	case <-gone:
+	case <-signals:
 	case <-time.After(detachPatience):
-		log.Warn("readers are left; their files end here", "mountpoint", dir)
+		s.log.Warn("readers are left; their files end here", "mountpoint", dir)
 	}
-	log.Info("unmounted", "mountpoint", dir)
+	s.log.Info("unmounted", "mountpoint", dir)
 	return nil
 }
 

@@ -24,7 +24,7 @@ func (m *mountOptions) apply(set *pflag.FlagSet) error {
 func (m *mountOptions) applyOne(set *pflag.FlagSet, opt string) error {
 	name, value, valued := strings.Cut(opt, "=")
 	switch {
-	case opt == "", slices.Contains(ignoredOptions(), name), strings.HasPrefix(opt, "x-"):
+	case opt == "", slices.Contains(ignoredOptions(), name), strings.HasPrefix(opt, "x-"), strings.HasPrefix(opt, "X-"):
 		return nil
 	case opt == "rw":
 		return usageError{"the tree is read-only: leave out -o rw"}
@@ -53,5 +53,6 @@ func (m *mountOptions) applyOne(set *pflag.FlagSet, opt string) error {
 // ignoredOptions are fstab's own, and what the mount has in any case.
 func ignoredOptions() []string {
 	return []string{"ro", "nosuid", "nodev", "noatime", "default_permissions", "defaults",
-		"auto", "noauto", "user", "nouser", "users", "nofail", "_netdev", "async", "relatime", "nodiratime"}
+		"auto", "noauto", "user", "nouser", "users", "owner", "group", "nofail", "_netdev", "comment", "helper",
+		"async", "relatime", "norelatime", "nodiratime", "silent", "loud"}
 }

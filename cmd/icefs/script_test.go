@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"icefs": main})
+	testscript.Main(m, map[string]func(){"icefs": main, helperName: main})
 }
 
 // TestScripts runs icefs as users do: as a process of its own. $TABLES is the
@@ -111,9 +111,9 @@ func crash(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s still answers", dir)
 }
 
-// sendSignal is the command "signal DIR TERM|INT", to the server of a mount.
+// sendSignal is the command "signal DIR TERM|INT|HUP", to the server of a mount.
 func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
-	sig := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT}[args[1]]
+	sig := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}[args[1]]
 	pid := serverOf(ts.MkAbs(args[0]))
 	if pid == 0 || sig == 0 {
 		ts.Fatalf("signal %v to process %d", sig, pid)

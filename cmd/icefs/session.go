@@ -12,9 +12,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/fs"
+	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
@@ -37,6 +40,11 @@ type session struct {
 	engine  *merge.Engine
 	tree    *tree.Tree
 
+	activity *activity.Log        // nil without control
+	calls    *calls               // of activity
+	registry *prometheus.Registry // of .icefs and --metrics-addr
+	reads    sourceReads
+
 	counters  merge.Counters
 	equality  deletes.Counters
 	parquet   pqfile.Stats
@@ -54,7 +62,7 @@ func openSession(ctx context.Context, src string, opt options, out console, cont
 	if err != nil {
 		return nil, err
 	}
-	s := &session{opt: opt, log: log, logFile: file, source: absolute(src), started: time.Now()}
+	s := &session{reads: sourceReads{timeout: opt.timeout}, opt: opt, log: log, logFile: file, source: absolute(src), started: time.Now()}
 	if err := s.open(ctx, control); err != nil {
 		s.close()
 		return nil, err
@@ -92,6 +100,11 @@ func (s *session) open(ctx context.Context, control bool) error {
 	if err := s.openCatalog(ctx, properties); err != nil {
 		return explainSource(s.source, err)
 	}
+	if control {
+		s.calls = newCalls()
+		s.activity = activity.New(activity.Options{Log: s.log, Slow: s.slow(), Work: s.work, Observe: s.calls.observe})
+		s.registry = s.newRegistry()
+	}
 	if s.tree, err = tree.New(ctx, s.treeOptions(control)); err != nil {
 		return explainSource(s.source, err)
 	}
@@ -125,6 +138,14 @@ func (s *session) checkRoot(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// slow turns 0, "none", into what Options take for it.
+func (s *session) slow() time.Duration {
+	if s.opt.watching.slow <= 0 {
+		return -1
+	}
+	return s.opt.watching.slow
 }
 
 // openDisk opens the disk cache. A folder that nobody has asked for may fail: a
@@ -184,9 +205,10 @@ func (s *session) treeOptions(control bool) tree.Options {
 	s.opt.off.apply(&options)
 	s.engine = merge.NewEngine(options)
 	opt := tree.Options{
-		Catalog:        catalog{s.catalog, s.opt.timeout},
+		Catalog:        catalog{s.catalog, &s.reads},
 		Views:          s.engine,
 		Show:           s.opt.show,
+		History:        s.opt.history,
 		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),

@@ -1,29 +1,37 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
+
+	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/merge"
 )
 
 // status is .icefs/status.json.
 type status struct {
-	Version      string           `json:"version"`
-	LayoutFormat int              `json:"layout_format"`
-	PID          int              `json:"pid"`
-	Source       string           `json:"source"`
-	Started      time.Time        `json:"started"`
-	Refresh      string           `json:"refresh"`
-	MemoryBytes  int64            `json:"memory_bytes"`
-	Counters     map[string]int64 `json:"counters"`
+	Version       string           `json:"version"`
+	LayoutFormat  int              `json:"layout_format"`
+	PID           int              `json:"pid"`
+	Source        string           `json:"source"`
+	Started       time.Time        `json:"started"`
+	UptimeSeconds int64            `json:"uptime_seconds"`
+	Refresh       string           `json:"refresh"`
+	Memory        memoryStatus     `json:"memory"`
+	Caches        cachesStatus     `json:"caches"`
+	Goroutines    int              `json:"goroutines"`
+	OpenFiles     int              `json:"open_files"` // descriptors of the process; -1 = unknown
+	Calls         callsStatus      `json:"calls"`
+	Failures      failuresStatus   `json:"failures"`
+	Counters      map[string]int64 `json:"counters"`
 	// Measuring lists the text views whose size is being found.
 	Measuring []merge.Measuring `json:"measuring"`
 	// CatalogDown is since when the catalog has not answered, and why.
@@ -31,13 +39,46 @@ type status struct {
 	CatalogError string     `json:"catalog_error,omitempty"`
 }
 
-// metric is a number about the mount.
-type metric struct {
-	name    string // of Prometheus, without the prefix icefs_
-	help    string
-	value   int64
-	counter bool // only grows; else a gauge
+// memoryStatus is in bytes.
+type memoryStatus struct {
+	Budget   int64  `json:"budget_bytes"` // --memory
+	Heap     uint64 `json:"heap_bytes"`   // in use by Go values
+	Runtime  uint64 `json:"runtime_bytes"`
+	Resident int64  `json:"resident_bytes"` // as the kernel counts; -1 = unknown
 }
+
+type cachesStatus struct {
+	Memory memoryCacheStatus `json:"memory"`
+	Disk   *diskCacheStatus  `json:"disk"` // null = none
+}
+
+type memoryCacheStatus struct {
+	Bytes    int64 `json:"bytes"`
+	MaxBytes int64 `json:"max_bytes"`
+	Hits     int64 `json:"hits"`
+	Misses   int64 `json:"misses"`
+	Rejected int64 `json:"rejected"`
+}
+
+type diskCacheStatus struct {
+	Dir      string `json:"dir"`
+	MaxBytes int64  `json:"max_bytes"`
+}
+
+// callsStatus are the calls under way; the oldest are spelled out.
+type callsStatus struct {
+	Running int                `json:"running"`
+	Oldest  []activity.Running `json:"oldest"`
+}
+
+// failuresStatus are the failures told in the log; the last are spelled out.
+type failuresStatus struct {
+	Total int64              `json:"total"`
+	Last  []activity.Failure `json:"last"`
+}
+
+// oldestCalls is how many calls under way are spelled out.
+const oldestCalls = 10
 
 // control are the files of .icefs.
 func (s *session) control() []tree.ControlFile {
@@ -48,74 +89,50 @@ func (s *session) control() []tree.ControlFile {
 	}
 }
 
-func (s *session) metrics() []metric {
-	c := s.memory.Stats()
-	return []metric{
-		{"raw_bytes_total", "Bytes served from sources as they are.", s.counters.RawBytes.Load(), true},
-		{"passthrough_opens_total", "Files opened whose reads the kernel takes from the source by itself.", s.kernel.PassthroughOpens.Load(), true},
-		{"spliced_bytes_total", "Bytes spliced from local sources to the kernel.", s.kernel.SplicedBytes.Load(), true},
-		{"copied_bytes_total", "Bytes copied to the kernel.", s.kernel.CopiedBytes.Load(), true},
-		{"chunks_rewritten_total", "Column chunks, or page runs, rewritten.", s.counters.ChunksRewritten.Load(), true},
-		{"chunks_loaded_total", "Rewritten column chunks found in the cache folder.", s.counters.ChunksLoaded.Load(), true},
-		{"chunks_measured_total", "Column chunks measured because no bound was close enough.", s.counters.ChunksMeasured.Load(), true},
-		{"chunks_coalesced_total", "Column chunks made of several small ones.", s.counters.ChunksCoalesced.Load(), true},
-		{"groups_measured_total", "Row groups measured for text.", s.counters.GroupsMeasured.Load(), true},
-		{"pages_copied_total", "Pages of rewritten chunks kept as stored.", s.counters.PagesCopied.Load(), true},
-		{"equality_key_files_total", "Times that an equality-delete file was opened for its keys.", s.equality.KeyFiles.Load(), true},
-		{"equality_passes_total", "Passes over data files for keys of equality deletes.", s.equality.Passes.Load(), true},
-		{"equality_groups_read_total", "Row groups whose key columns were read.", s.equality.Groups.Load(), true},
-		{"equality_groups_skipped_total", "Row groups passed over for their statistics or dictionaries.", s.equality.ByStatistics.Load() + s.equality.ByDictionary.Load(), true},
-		{"equality_columns_kept_total", "Key columns that were still decoded from an earlier pass.", s.equality.KeptColumns.Load(), true},
-		{"footers_read_total", "Parquet footers parsed.", s.parquet.Footers.Load(), true},
-		{"data_pages_decoded_total", "Parquet data pages decompressed or decoded.", s.parquet.DataPages.Load(), true},
-		{"chunks_decoded_total", "Parquet column chunks of which any data page was decoded.", s.parquet.Chunks.Load(), true},
-		{"metadata_read_total", "Table metadata files parsed.", s.warehouse.MetadataRead.Load(), true},
-		{"manifest_lists_read_total", "Manifest lists parsed.", s.warehouse.ListsRead.Load(), true},
-		{"manifests_read_total", "Manifests parsed.", s.warehouse.ManifestsRead.Load(), true},
-		{"store_requests_total", "Requests to object stores.", s.requests.Requests.Load(), true},
-		{"store_retries_total", "Requests to object stores that failed and were made again.", s.requests.Retries.Load(), true},
-		{"store_bytes_total", "Bytes fetched from object stores.", s.requests.Bytes.Load(), true},
-		{"store_extents_cached_total", "Ranges of objects found in the cache folder.", s.requests.FromDisk.Load(), true},
-		{"cache_hits_total", "Values found in memory.", c.Hits, true},
-		{"cache_misses_total", "Values not found in memory.", c.Misses, true},
-		{"cache_bytes", "Bytes of the values kept in memory.", c.Bytes, false},
-		{"cache_max_bytes", "Budget of the values kept in memory.", c.MaxBytes, false},
-	}
-}
-
 func (s *session) statusJSON(context.Context) ([]byte, error) {
 	st := status{
-		Version:      version(),
-		LayoutFormat: merge.LayoutFormat,
-		PID:          os.Getpid(),
-		Source:       redact(s.source),
-		Started:      s.started.UTC().Truncate(time.Millisecond),
-		Refresh:      s.opt.refresh.String(),
-		MemoryBytes:  s.opt.memory,
-		Counters:     make(map[string]int64),
-		Measuring:    s.engine.Measuring(),
+		Version:       version(),
+		LayoutFormat:  merge.LayoutFormat,
+		PID:           os.Getpid(),
+		Source:        redact(s.source),
+		Started:       s.started.UTC().Truncate(time.Millisecond),
+		UptimeSeconds: int64(time.Since(s.started).Seconds()),
+		Refresh:       s.opt.refresh.String(),
+		Memory:        memoryStatus{Budget: s.opt.memory, Resident: -1},
+		Goroutines:    runtime.NumGoroutine(),
+		OpenFiles:     -1,
+		Counters:      make(map[string]int64),
+		Measuring:     s.engine.Measuring(),
 	}
 	if since, err := s.catalog.Outage(); err != nil {
 		since = since.UTC().Truncate(time.Millisecond)
 		st.CatalogDown, st.CatalogError = &since, err.Error()
 	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	st.Memory.Heap, st.Memory.Runtime = m.HeapAlloc, m.Sys
+	if self, err := procfs.Self(); err == nil {
+		if stat, err := self.Stat(); err == nil {
+			st.Memory.Resident = int64(stat.ResidentMemory())
+		}
+		if n, err := self.FileDescriptorsLen(); err == nil {
+			st.OpenFiles = n
+		}
+	}
+	c := s.memory.Stats()
+	st.Caches.Memory = memoryCacheStatus{c.Bytes, c.MaxBytes, c.Hits, c.Misses, c.Rejected}
+	if s.disk != nil {
+		st.Caches.Disk = &diskCacheStatus{s.opt.cacheDir, s.opt.cacheSize}
+	}
+	seen, running := s.activity.Status(oldestCalls)
+	// Lists, also when they are empty.
+	st.Calls = callsStatus{running, append([]activity.Running{}, seen.Running...)}
+	st.Failures = failuresStatus{seen.Failed, append([]activity.Failure{}, seen.Failures...)}
 	for _, m := range s.metrics() {
-		st.Counters[m.name] = m.value
+		st.Counters[m.name] = m.value()
 	}
 	b, err := json.MarshalIndent(st, "", "  ")
 	return append(b, '\n'), err
-}
-
-func (s *session) metricsText(context.Context) ([]byte, error) {
-	var b bytes.Buffer
-	for _, m := range s.metrics() {
-		kind := "gauge"
-		if m.counter {
-			kind = "counter"
-		}
-		fmt.Fprintf(&b, "# HELP icefs_%s %s\n# TYPE icefs_%s %s\nicefs_%s %d\n", m.name, m.help, m.name, kind, m.name, m.value)
-	}
-	return b.Bytes(), nil
 }
 
 // redact takes passwords and query values out of a URL; a path stays as it is.

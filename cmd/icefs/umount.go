@@ -24,16 +24,19 @@ const (
 )
 
 func umountCommand() (*pflag.FlagSet, runner) {
-	return newFlags("umount"), func(ctx context.Context, args []string, _ console) error {
+	set := newFlags("umount")
+	lazy := set.Bool("lazy", false, "detach the tree at once, and leave open files to their readers")
+	wait := set.Duration("wait", busyPatience, "how long to wait while the tree is in use, as a `DURATION`")
+	return set, func(ctx context.Context, args []string, _ console) error {
 		if err := wantArgs(args, 1, 1, "MOUNTPOINT"); err != nil {
 			return err
 		}
-		return umount(ctx, args[0])
+		return umount(ctx, args[0], *lazy, *wait)
 	}
 }
 
-// umount unmounts an icefs mount and waits for its process to end.
-func umount(ctx context.Context, where string) error {
+// umount unmounts an icefs mount and, unless lazy, waits for its process to end.
+func umount(ctx context.Context, where string, lazy bool, wait time.Duration) error {
 	dir, err := filepath.Abs(where)
 	if err != nil {
 		return err
@@ -50,7 +53,7 @@ func umount(ctx context.Context, where string) error {
 	case m.Type != "fuse."+fs.Name:
 		return fmt.Errorf("%s is a mount of type %s, not of icefs", where, m.Type)
 	}
-	if dead(dir) {
+	if lazy || dead(dir) {
 		return fs.Unmount(dir, true)
 	}
 	pid := serverOf(dir)
@@ -62,14 +65,23 @@ func umount(ctx context.Context, where string) error {
 		if !errors.Is(err, fs.ErrBusy) {
 			return err
 		}
-		if time.Since(start) > busyPatience {
-			return fmt.Errorf("%s is busy: a process has a file open or its working directory there; 'fuser -vm %s' tells which", where, where)
+		if time.Since(start) > wait {
+			return busyError(where, dir)
 		}
 		if err := pause(ctx, unmountRetry); err != nil {
 			return err
 		}
 	}
-	for start := time.Now(); pid > 0 && alive(pid) && time.Since(start) < exitPatience; {
+	return waitForExit(ctx, pid)
+}
+
+// waitForExit waits for the process that served the tree: only then are its log
+// and its cache closed.
+func waitForExit(ctx context.Context, pid int) error {
+	for start := time.Now(); pid > 0 && alive(pid); {
+		if time.Since(start) > exitPatience {
+			return fmt.Errorf("the tree is unmounted, but the process that served it (%d) has not ended within %v", pid, exitPatience)
+		}
 		if err := pause(ctx, unmountRetry/10); err != nil {
 			return err
 		}

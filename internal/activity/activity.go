@@ -32,7 +32,7 @@ const keepFailures = 20
 const (
 	SourceReads     = iota // reads from the source
 	SourceBytes            // bytes they gave
-	SourceNanos            // their time together, in ns
+	SourceNanos            // their time together, in ns, as far as it is known
 	Manifests              // manifests parsed
 	Footers                // Parquet footers parsed
 	ChunksRewritten        // column chunks rewritten
@@ -66,6 +66,7 @@ type Log struct {
 	running  list.List // of *Call, oldest first
 	failures []Failure // oldest first, at most keepFailures
 	failed   int64
+	told     map[told]time.Time // when which failure was told last
 }
 
 // New returns a Log.
@@ -153,8 +154,11 @@ func (w Work) reason() string {
 	add(w[Footers], "footers parsed")
 	add(w[Manifests], "manifests parsed")
 	if w[SourceReads] > 0 {
-		parts = append(parts, fmt.Sprintf("%d reads of %d bytes from the source, which took %s",
-			w[SourceReads], w[SourceBytes], time.Duration(w[SourceNanos]).Round(time.Millisecond)))
+		text := fmt.Sprintf("%d reads of %d bytes from the source", w[SourceReads], w[SourceBytes])
+		if w[SourceNanos] > 0 {
+			text += ", which took " + time.Duration(w[SourceNanos]).Round(time.Millisecond).String()
+		}
+		parts = append(parts, text)
 	}
 	if parts == nil {
 		return "nothing was read or decoded: the processor, the cache folder or one long read of the source"
@@ -171,12 +175,38 @@ type Failure struct {
 	Cause string    `json:"cause"` // the whole chain
 }
 
-// Failed notes a failure and logs it once, the whole chain.
+// tellAgain is how long the same failure of one file stays quiet.
+const tellAgain = time.Minute
+
+// maxTold bounds the memory of failures told.
+const maxTold = 4096
+
+// told is what makes two failures the same.
+type told struct{ path, errno string }
+
+// again reports whether a failure may be told now. l.mu is held.
+func (l *Log) again(what told, now time.Time) bool {
+	if last, ok := l.told[what]; ok && now.Sub(last) < tellAgain {
+		return false
+	}
+	if l.told == nil || len(l.told) >= maxTold {
+		l.told = make(map[told]time.Time)
+	}
+	l.told[what] = now
+	return true
+}
+
+// Failed notes a failure and logs the whole chain, unless the same of one file
+// was told within the last minute.
 func (l *Log) Failed(ctx context.Context, f Failure) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
+	if !l.again(told{f.Path, f.Errno}, f.Time) {
+		l.mu.Unlock()
+		return
+	}
 	l.failed++
 	if len(l.failures) == keepFailures {
 		l.failures = slices.Delete(l.failures, 0, 1)

@@ -93,6 +93,35 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+func TestFailuresAreToldOnce(t *testing.T) {
+	var l Log
+	now := time.Unix(1e9, 0)
+	a, b := told{"a", "EIO"}, told{"a", "ESTALE"}
+	for i, c := range []struct {
+		what told
+		at   time.Time
+		want bool
+	}{{a, now, true}, {a, now.Add(tellAgain - 1), false}, {b, now, true}, {a, now.Add(tellAgain), true}} {
+		if got := l.again(c.what, c.at); got != c.want {
+			t.Errorf("%d: %t", i, got)
+		}
+	}
+	for i := range maxTold * 2 {
+		l.again(told{fmt.Sprint(i), "EIO"}, now)
+	}
+	if len(l.told) > maxTold {
+		t.Errorf("%d failures are remembered", len(l.told))
+	}
+	var out bytes.Buffer
+	watched := New(Options{Log: slog.New(slog.NewTextHandler(&out, nil))})
+	for range 3 {
+		watched.Failed(context.Background(), Failure{Path: "a", Errno: "EIO", Cause: "b: c"})
+	}
+	if n := strings.Count(out.String(), "cannot serve a file"); n != 1 || !strings.Contains(out.String(), `cause="b: c"`) {
+		t.Errorf("%d lines: %s", n, out.String())
+	}
+}
+
 func TestManyAtOnce(t *testing.T) {
 	l := New(Options{})
 	var wg sync.WaitGroup

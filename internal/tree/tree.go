@@ -162,19 +162,28 @@ func (t *Tree) Root() Dir { return t.root }
 // Resolve follows a slash-separated path from the root, links included, and
 // returns the node at its end. The empty path is the root.
 func (t *Tree) Resolve(ctx context.Context, path string) (Node, error) {
-	return resolve(ctx, t.root, path, true)
+	n, _, err := resolve(ctx, t.root, path, true)
+	return n, err
 }
 
 // ResolveLink is Resolve without following a link at the path's end.
 func (t *Tree) ResolveLink(ctx context.Context, path string) (Node, error) {
-	return resolve(ctx, t.root, path, false)
+	n, _, err := resolve(ctx, t.root, path, false)
+	return n, err
+}
+
+// Find is Resolve of a path given by its names, and tells the path without links
+// that leads to the node.
+func (t *Tree) Find(ctx context.Context, names []string) (Node, []string, error) {
+	return resolve(ctx, t.root, strings.Join(names, "/"), true)
 }
 
 // maxLinks bounds the links followed for one path, as file systems do.
 const maxLinks = 40
 
-func resolve(ctx context.Context, root Dir, path string, last bool) (Node, error) {
-	stack := []Dir{root}
+func resolve(ctx context.Context, root Dir, path string, last bool) (Node, []string, error) {
+	stack := []Dir{root} // the folders passed; at[i] is the name of stack[i+1]
+	var at []string
 	rest := strings.Split(path, "/")
 	var node Node = root
 	for links := 0; len(rest) > 0; {
@@ -187,41 +196,45 @@ func resolve(ctx context.Context, root Dir, path string, last bool) (Node, error
 			if len(stack) > 1 {
 				stack = stack[:len(stack)-1]
 			}
+			at = at[:len(stack)-1]
 			node = stack[len(stack)-1]
 			continue
 		}
 		dir, ok := node.(Dir)
 		if !ok {
-			return nil, fmt.Errorf("%s: %w", path, errNotDir)
+			return nil, nil, fmt.Errorf("%s: %w", path, ErrNotDir)
 		}
 		child, err := dir.Lookup(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		switch c := child.(type) {
 		case Dir:
 			stack = append(stack, c)
 		case Link:
 			if len(rest) == 0 && !last {
-				return c, nil
+				return c, append(at, name), nil
 			}
 			if links++; links > maxLinks {
-				return nil, fmt.Errorf("%s: too many links", path)
+				return nil, nil, fmt.Errorf("%s: too many links", path)
 			}
 			target, err := c.Target(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
+				return nil, nil, fmt.Errorf("%s: %w", path, err)
 			}
 			rest = append(strings.Split(target, "/"), rest...)
 			continue
 		}
 		node = child
+		at = append(at, name)
 	}
-	return node, nil
+	return node, at, nil
 }
 
+// ErrNotDir: a path leads through what is no folder.
+var ErrNotDir = errors.New("not a directory")
+
 var (
-	errNotDir = errors.New("not a directory")
 	// errNoEntry is what Lookup returns for a name that is not there.
 	errNoEntry = iofs.ErrNotExist
 )
