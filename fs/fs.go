@@ -29,6 +29,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -89,6 +90,7 @@ type FS struct {
 	server   *fuse.Server
 
 	readAhead readAhead
+	passed    atomic.Int64 // descriptors of parts open for passthrough
 }
 
 // Mount mounts the tree on dir and serves it until it is unmounted. It returns

@@ -53,6 +53,9 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.way == undecided && n.fs.passed.Load() >= passedLimit() {
+		n.way = reading
+	}
 	if n.way == reading {
 		return nil, nil
 	}
@@ -68,8 +71,19 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 		return nil, nil
 	}
 	n.way = passing
+	n.fs.passed.Add(1)
 	n.fs.opt.Stats.PassthroughOpens.Add(1)
 	return f, nil
+}
+
+// passedLimit is how many descriptors open parts may take: a quarter of what the
+// process may have. Parts opened beyond that are read by requests.
+func passedLimit() int64 {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return 0
+	}
+	return int64(min(r.Cur/4, 1<<20))
 }
 
 // accepts reports whether the kernel takes a file for passthrough: not without
@@ -96,6 +110,7 @@ func (h *passedHandle) PassthroughFd() (int, bool) { return int(h.file.Fd()), tr
 
 // Release closes the file, which the kernel has opened for itself.
 func (h *passedHandle) Release(ctx context.Context) syscall.Errno {
+	h.node.fs.passed.Add(-1)
 	h.file.Close() // read-only: nothing can be lost
 	return h.fileHandle.Release(ctx)
 }
