@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"syscall"
 
@@ -20,6 +21,9 @@ type fileNode struct {
 
 	mu  sync.Mutex
 	way way
+
+	passed      *os.File // open for passthrough by passedUsers handles
+	passedUsers int
 }
 
 var (

@@ -45,7 +45,7 @@ const (
 )
 
 // passFile returns the file that the kernel is to read in place of the view; nil
-// if the node is read by requests. The caller closes it.
+// if the node is read by requests. Release gives it back.
 func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	b, ok := r.(borrower)
 	if !ok || n.fs.opt.NoKernelPath {
@@ -53,6 +53,11 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.passedUsers > 0 { // one descriptor serves all who have it open
+		n.passedUsers++
+		n.fs.opt.Stats.PassthroughOpens.Add(1)
+		return n.passed, nil
+	}
 	if n.way == undecided && n.fs.passed.Load() >= passedLimit() {
 		n.way = reading
 	}
@@ -70,7 +75,7 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 		}
 		return nil, nil
 	}
-	n.way = passing
+	n.way, n.passed, n.passedUsers = passing, f, 1
 	n.fs.passed.Add(1)
 	n.fs.opt.Stats.PassthroughOpens.Add(1)
 	return f, nil
@@ -110,8 +115,14 @@ func (h *passedHandle) PassthroughFd() (int, bool) { return int(h.file.Fd()), tr
 
 // Release closes the file, which the kernel has opened for itself.
 func (h *passedHandle) Release(ctx context.Context) syscall.Errno {
-	h.node.fs.passed.Add(-1)
-	h.file.Close() // read-only: nothing can be lost
+	n := h.node
+	n.mu.Lock()
+	if n.passedUsers--; n.passedUsers == 0 {
+		n.fs.passed.Add(-1)
+		n.passed.Close() // read-only: nothing can be lost
+		n.passed = nil
+	}
+	n.mu.Unlock()
 	return h.fileHandle.Release(ctx)
 }
 
