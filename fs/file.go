@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"syscall"
 
@@ -20,6 +21,9 @@ type fileNode struct {
 
 	mu  sync.Mutex
 	way way
+
+	passed      *os.File // open for passthrough by passedUsers handles
+	passedUsers int
 }
 
 var (
@@ -50,13 +54,13 @@ func (n *fileNode) Open(ctx context.Context, flags uint32) (_ gofs.FileHandle, _
 	if a.Dynamic {
 		return handle, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_NOFLUSH, 0
 	}
-	pass, err := n.passes(ctx, h)
+	f, err := n.passFile(ctx, h)
 	if err != nil {
 		h.Close()
 		return nil, 0, n.fs.fail(ctx, "open", &n.Inode, "", err)
 	}
-	if pass {
-		return &passedHandle{handle}, fuse.FOPEN_NOFLUSH, 0
+	if f != nil {
+		return &passedHandle{handle, f}, fuse.FOPEN_NOFLUSH, 0
 	}
 	handle.stats = n.fs.opt.Stats
 	b, ok := h.(borrower)

@@ -29,6 +29,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -89,9 +90,9 @@ type FS struct {
 	dir      string
 	uid, gid uint32
 	server   *fuse.Server
-	given    given
 
 	readAhead readAhead
+	passed    atomic.Int64 // descriptors of parts open for passthrough
 }
 
 // Mount mounts the tree on dir and serves it until it is unmounted. It returns

@@ -3,8 +3,8 @@ package fs
 import (
 	"context"
 	"os"
-	"sync"
 	"sync/atomic"
+	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -44,33 +44,51 @@ const (
 	reading
 )
 
-// passes reports whether the kernel is to read a file in place of the view; if
-// not, the node is read by requests. The file is looked at each time: it may have
-// been replaced.
-func (n *fileNode) passes(ctx context.Context, r reader) (bool, error) {
+// passFile returns the file that the kernel is to read in place of the view; nil
+// if the node is read by requests. Release gives it back.
+func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	b, ok := r.(borrower)
 	if !ok || n.fs.opt.NoKernelPath {
-		return false, nil
+		return nil, nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.passedUsers > 0 { // one descriptor serves all who have it open
+		n.passedUsers++
+		n.fs.opt.Stats.PassthroughOpens.Add(1)
+		return n.passed, nil
+	}
+	if n.way == undecided && n.fs.passed.Load() >= passedLimit() {
+		n.way = reading
+	}
 	if n.way == reading {
-		return false, nil
+		return nil, nil
 	}
 	f, err := b.OpenFile(ctx)
-	if f != nil {
-		defer f.Close() // read-only: nothing can be lost
-	}
 	switch {
 	case n.way == passing && err != nil:
-		return false, err
+		return nil, err
 	case n.way == undecided && (f == nil || err != nil || !n.fs.accepts(f)):
 		n.way = reading // what is wrong with the file, a read will tell
-		return false, nil
+		if f != nil {
+			f.Close()
+		}
+		return nil, nil
 	}
-	n.way = passing
+	n.way, n.passed, n.passedUsers = passing, f, 1
+	n.fs.passed.Add(1)
 	n.fs.opt.Stats.PassthroughOpens.Add(1)
-	return true, nil
+	return f, nil
+}
+
+// passedLimit is how many descriptors open parts may take: a quarter of what the
+// process may have. Parts opened beyond that are read by requests.
+func passedLimit() int64 {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return 0
+	}
+	return int64(min(r.Cur/4, 1<<20))
 }
 
 // accepts reports whether the kernel takes a file for passthrough: not without
@@ -86,36 +104,26 @@ func (f *FS) accepts(file *os.File) bool {
 
 var _ gofs.FilePassthroughFder = (*passedHandle)(nil)
 
-// passedHandle is an open file that the kernel reads by itself. It holds no
-// descriptor: the kernel keeps the file open for itself.
-type passedHandle struct{ *fileHandle }
-
-// PassthroughFd implements gofs.FilePassthroughFder. go-fuse asks for the
-// descriptor when it has none of the node registered with the kernel, and
-// registers it at once, one at a time: whichever was given before is no longer
-// needed.
-func (h *passedHandle) PassthroughFd() (int, bool) {
-	f, err := h.reader.(borrower).OpenFile(context.Background())
-	if f == nil || err != nil {
-		return -1, false // reads come here, and tell what is wrong
-	}
-	h.node.fs.given.replace(f)
-	return int(f.Fd()), true
-}
-
-// given is the file whose descriptor go-fuse was given last.
-type given struct {
-	mu   sync.Mutex
+// passedHandle is an open file that the kernel reads by itself.
+type passedHandle struct {
+	*fileHandle
 	file *os.File
 }
 
-func (g *given) replace(f *os.File) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.file != nil {
-		g.file.Close() // read-only: nothing can be lost
+// PassthroughFd implements gofs.FilePassthroughFder.
+func (h *passedHandle) PassthroughFd() (int, bool) { return int(h.file.Fd()), true }
+
+// Release closes the file, which the kernel has opened for itself.
+func (h *passedHandle) Release(ctx context.Context) syscall.Errno {
+	n := h.node
+	n.mu.Lock()
+	if n.passedUsers--; n.passedUsers == 0 {
+		n.fs.passed.Add(-1)
+		n.passed.Close() // read-only: nothing can be lost
+		n.passed = nil
 	}
-	g.file = f
+	n.mu.Unlock()
+	return h.fileHandle.Release(ctx)
 }
 
 // minSplice is the shortest read that is spliced: four system calls have to cost
