@@ -1,6 +1,7 @@
 // Package scale measures what grows with a table's files and history: pairing,
 // planning, live ranges and the folders of a long history. Its benchmarks report
-// ratios, each against a peer or a smaller case in the same run:
+// ratios, each against a peer or a smaller case in the same run, and the limit that
+// each is to keep:
 //
 //	go test ./bench/scale -run '^$' -bench . -benchtime 1x -timeout 60m
 //

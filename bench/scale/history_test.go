@@ -118,7 +118,7 @@ func BenchmarkHistory(b *testing.B) {
 	for range b.N {
 		few := best(5, func() { mountAndList(b, program, short) })
 		many := best(5, func() { mountAndList(b, program, long) })
-		b.ReportMetric(many.Seconds()/few.Seconds(), "ls-10k-of-1k")
+		b.ReportMetric(many.Seconds()/few.Seconds(), "ls-10k-of-1k(<=5)")
 		b.ReportMetric(few.Seconds()*1000, "ls-1k-ms")
 		b.ReportMetric(many.Seconds()*1000, "ls-10k-ms")
 		shortEntries, shortTime, _ := find(b, program, short)
@@ -126,9 +126,9 @@ func BenchmarkHistory(b *testing.B) {
 		if longEntries < 9*shortEntries {
 			b.Fatalf("%d entries of 10,000 snapshots, %d of 1,000", longEntries, shortEntries)
 		}
-		b.ReportMetric(longTime.Seconds()/shortTime.Seconds(), "find-10k-of-1k")
+		b.ReportMetric(longTime.Seconds()/shortTime.Seconds(), "find-10k-of-1k(~10)")
 		b.ReportMetric(longTime.Seconds()*1e6/float64(longEntries), "find-us/entry")
-		b.ReportMetric(mib, "find-peak-MiB")
+		b.ReportMetric(mib, "find-peak-MiB(<=512)")
 	}
 	b.ReportMetric(0, "ns/op")
 }

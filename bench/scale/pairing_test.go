@@ -103,8 +103,8 @@ func BenchmarkPairing(b *testing.B) {
 	for range b.N {
 		own, bytes := pairingCase{10_000, 10_000, 100}.pair(b)
 		peer, peerBytes := peerPairing(b)
-		b.ReportMetric(peer.Seconds()/own.Seconds(), "x-iceberg-go")
-		b.ReportMetric(float64(bytes)/float64(peerBytes), "of-its-bytes")
+		b.ReportMetric(peer.Seconds()/own.Seconds(), "x-iceberg-go(>=10)")
+		b.ReportMetric(float64(bytes)/float64(peerBytes), "of-its-bytes(<=0.2)")
 		b.ReportMetric(own.Seconds()*1000, "own-ms")
 		overlapping, _ := pairingCase{10_000, 10_000, 1}.pair(b)
 		b.ReportMetric(overlapping.Seconds()*1000, "overlapping-ms")
@@ -209,8 +209,8 @@ func BenchmarkPlanningWithDeletes(b *testing.B) {
 		own := best(3, func() { plan(b, metadata, nil) })
 		peer := best(1, func() { peerPlan(b, metadata) })
 		bytes := kept(func() any { return plan(b, metadata, nil) })
-		b.ReportMetric(own.Seconds()/peer.Seconds(), "of-PlanFiles")
-		b.ReportMetric(float64(bytes)/20_000, "bytes/file")
+		b.ReportMetric(own.Seconds()/peer.Seconds(), "of-PlanFiles(<=0.5)")
+		b.ReportMetric(float64(bytes)/20_000, "bytes/file(<=1024)")
 	}
 	b.ReportMetric(0, "ns/op")
 }

@@ -164,8 +164,8 @@ func BenchmarkPlanning(b *testing.B) {
 			b.Fatalf("%d and %d files of %d", ours, theirs, files)
 		}
 		bytes := kept(func() any { return plan(b, metadata, nil) })
-		b.ReportMetric(own.Seconds()/peer.Seconds(), "of-PlanFiles")
-		b.ReportMetric(float64(bytes)/files, "bytes/file")
+		b.ReportMetric(own.Seconds()/peer.Seconds(), "of-PlanFiles(<=0.5)")
+		b.ReportMetric(float64(bytes)/files, "bytes/file(<=1024)")
 		b.ReportMetric(own.Seconds()*1000, "own-ms")
 		b.ReportMetric(peer.Seconds()*1000, "peer-ms")
 	}

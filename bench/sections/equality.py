@@ -32,9 +32,9 @@ def keys(bench, columns):
     """The largest equality-delete file of these columns."""
     folder = bench.table.folder / "data"
     files = f"'{folder}/eq-deletes-*.parquet'"
-    sql = f"""SELECT file_name FROM parquet_file_metadata({files}) JOIN (SELECT file_name, list_sort(list(name)) names
+    sql = f"""SELECT file_name FROM parquet_file_metadata({files}) JOIN (SELECT file_name, list_sort(list(name)) AS key_columns
               FROM parquet_schema({files}) WHERE type IS NOT NULL GROUP BY 1) USING (file_name)
-              WHERE names = {sorted(columns)} ORDER BY num_rows DESC LIMIT 1"""
+              WHERE key_columns = {sorted(columns)} ORDER BY num_rows DESC LIMIT 1"""
     return ast.literal_eval(bench.run("duckdb", 1, sql)[1])[0][0]
 
 
