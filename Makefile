@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores-s3 bench bench-scale fuzz clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores-s3 bench bench-text bench-scale fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -51,8 +51,9 @@ judge-toggles: build $(VENV)/.ready ## judge, and engines, on some tables with e
 	  $(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(SHARED)/tables --only '$(TOGGLED)' --mount-args "--layout-options $$off" || exit 1; \
 	done
 	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --icefs ./icefs --tables $(SHARED)/tables --only '$(TOGGLED)' --mount-args "--memory 8GiB --cache-size 100GiB"
-engines: build $(VENV)/.ready ## read the tables with pyarrow, DuckDB, Polars, DataFusion and fastparquet
+engines: build $(VENV)/.ready ## read the tables with pyarrow, DuckDB, Polars, DataFusion, fastparquet, and as text with Python and pandas
 	$(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata)
+	$(VENV)/bin/python internal/engines/text.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata)
 $(VENV)-spark/.ready: internal/engines/spark-requirements.txt
 	$(PYTHON) -m venv $(VENV)-spark
 	$(VENV)-spark/bin/pip install --quiet --requirement $<
@@ -70,6 +71,18 @@ bench/data/lineitem.ids:
 	mv $@.part $@
 bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time work over icefs against the raw files and iceberg_scan (SECTION=NAMES for some)
 	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --section '$(SECTION)'
+bench/data/history.ids:
+	rm -rf bench/data/history
+	mkdir -p bench/data
+	go run ./bench/lineitem -history 300 -rows 10000 bench/data/history > $@.part
+	mv $@.part $@
+bench/data/links.ids:
+	rm -rf bench/data/links
+	mkdir -p bench/data
+	go run ./bench/lineitem -links 63 -rows 750000 bench/data/links > $@.part
+	mv $@.part $@
+bench-text: build $(VENV)/bench/.ready bench/data/lineitem.ids bench/data/history.ids bench/data/links.ids ## time CSV and JSON Lines against DuckDB's COPY
+	$(VENV)/bench/bin/python bench/text.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids --history bench/data/history --links bench/data/links
 bench-scale: ## pairing and planning against iceberg-go, long histories, live ranges: ratios, in one run
 	go test ./bench/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m

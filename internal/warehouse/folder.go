@@ -53,14 +53,17 @@ func (f folder) list(ctx context.Context) ([]entry, error) {
 	}
 	found := make([]entry, len(names))
 	g, ctx := errgroup.WithContext(ctx)
-	if g.SetLimit(1); source.IsURL(f.dir) {
-		g.SetLimit(remoteListings)
-	}
+	g.SetLimit(remoteListings)
 	for i, sub := range names {
-		g.Go(func() (err error) {
+		look := func() (err error) {
 			found[i], err = f.look(ctx, sub)
 			return err
-		})
+		}
+		if source.IsURL(f.dir) {
+			g.Go(look)
+		} else if err := look(); err != nil {
+			return nil, err
+		}
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
