@@ -34,10 +34,13 @@ pids+=($!)
 go build -o "$work/front" ./bench/front
 "$work/front" -to "http://127.0.0.1:$port" -listen "127.0.0.1:$((port + 1))" -rate 0.01 &
 pids+=($!)
+up=
 for _ in $(seq 100); do
-	"$icefs" ls --cache-dir '' --timeout 1s --s3-endpoint "http://127.0.0.1:$port" s3://icefs-bucket/wh >/dev/null 2>&1 && break
+	"$icefs" ls --cache-dir '' --timeout 1s --s3-endpoint "http://127.0.0.1:$port" s3://icefs-bucket/wh >/dev/null 2>&1 && up=1 && break
+	kill -0 "${pids[0]}" 2>/dev/null || break
 	sleep 0.1
 done
+[ -n "$up" ] || { echo "the store does not start:"; cat "$work/gateway.log"; exit 1; }
 
 if [ -d "$shared/judge" ] && [ "$tables" != testdata ]; then
 	${PYTHON:-python3} "$shared/judge/judge.py" --icefs "$icefs" --tables "$tables" --only s3_v2 --passes 2 \

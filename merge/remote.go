@@ -41,9 +41,7 @@ func isRemote(object source.Object) bool {
 	return ok
 }
 
-// remote reports whether any file of the chunk is in an object store.
-func (r *rewrite) remote() bool { return anyRemote(r.sources) }
-
+// anyRemote reports whether any of the files is in an object store.
 func anyRemote(sources []groupSource) bool {
 	return slices.ContainsFunc(sources, func(s groupSource) bool { return s.in.remote })
 }

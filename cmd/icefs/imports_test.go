@@ -48,6 +48,7 @@ func own() map[string][]string {
 		"internal/cases":            {},
 		"internal/resttest":         {},
 		"bench/lineitem":            {"internal/fixture"},
+		"bench/manyfiles":           {"internal/fixture"},
 		"bench/scale":               {},
 		"bench/manyfiles":           {"internal/fixture"},
 	}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httputil"
@@ -59,6 +60,7 @@ func NewFront(target string) (*Front, error) {
 			r.SetURL(u)
 			r.Out.Host = r.In.Host // it is signed
 		},
+		ErrorLog:  log.New(io.Discard, "", 0), // readers that give up
 		Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true},
 	}
 	return f, nil
