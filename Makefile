@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark bench bench-scale fuzz stores clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-catalogs bench bench-text bench-scale fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -8,7 +8,6 @@ DEMO   ?= /tmp/icefs-demo
 TOGGLES ?= splice=off coalesce=off splice=off,coalesce=off kernel=off cache=off
 TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
 NESSIE := 0.108.8
-VERSITYGW := latest
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help:     ## list the targets
@@ -27,6 +26,7 @@ stress:   ## 64 random readers of every kind of view for a minute
 lint:     ## gofmt, vet, staticcheck, package rule
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./...
+	go vet -tags nogcs,noazure ./cmd/icefs ./internal/source/...
 	cd internal/engines && go vet ./...
 	go run $(STATICCHECK) ./...
 	go test ./cmd/icefs -run '^TestImports$$'
@@ -39,6 +39,12 @@ judge: build ## compare every snapshot of the tables in ../shared with recorded 
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
 	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --passes 2 --icefs ./icefs --tables $(SHARED)/tables
+$(VENV)/bin/versitygw:
+	GOBIN=$(abspath $(VENV))/bin go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+stores-s3: build $(VENV)/bin/versitygw ## read tables from a real S3 store on this machine, also when it fails now and then
+	test ! -d $(SHARED)/judge || test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
+	test ! -d $(SHARED)/judge || $(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
+	VERSITYGW=$(abspath $(VENV))/bin/versitygw PYTHON=$(VENV)/judge/bin/python ./bench/stores.sh ./icefs $(wildcard $(SHARED))
 judge-toggles: build $(VENV)/.ready ## judge, and engines, on some tables with each way of making views turned off
 	@test -x $(VENV)/judge/bin/python || { echo "run make judge first"; exit 1; }
 	for off in $(TOGGLES); do echo "== $$off"; \
@@ -46,8 +52,9 @@ judge-toggles: build $(VENV)/.ready ## judge, and engines, on some tables with e
 	  $(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(SHARED)/tables --only '$(TOGGLED)' --mount-args "--layout-options $$off" || exit 1; \
 	done
 	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --icefs ./icefs --tables $(SHARED)/tables --only '$(TOGGLED)' --mount-args "--memory 8GiB --cache-size 100GiB"
-engines: build $(VENV)/.ready ## read the tables with pyarrow, DuckDB, Polars, DataFusion and fastparquet
+engines: build $(VENV)/.ready ## read the tables with pyarrow, DuckDB, Polars, DataFusion, fastparquet, and as text with Python and pandas
 	$(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata)
+	$(VENV)/bin/python internal/engines/text.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata)
 $(VENV)-spark/.ready: internal/engines/spark-requirements.txt
 	$(PYTHON) -m venv $(VENV)-spark
 	$(VENV)-spark/bin/pip install --quiet --requirement $<
@@ -65,6 +72,18 @@ bench/data/lineitem.ids:
 	mv $@.part $@
 bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time work over icefs against the raw files and iceberg_scan (SECTION=NAMES for some)
 	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --section '$(SECTION)'
+bench/data/history.ids:
+	rm -rf bench/data/history
+	mkdir -p bench/data
+	go run ./bench/lineitem -history 300 -rows 10000 bench/data/history > $@.part
+	mv $@.part $@
+bench/data/links.ids:
+	rm -rf bench/data/links
+	mkdir -p bench/data
+	go run ./bench/lineitem -links 63 -rows 750000 bench/data/links > $@.part
+	mv $@.part $@
+bench-text: build $(VENV)/bench/.ready bench/data/lineitem.ids bench/data/history.ids bench/data/links.ids ## time CSV and JSON Lines against DuckDB's COPY
+	$(VENV)/bench/bin/python bench/text.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids --history bench/data/history --links bench/data/links
 bench-scale: ## pairing and planning against iceberg-go, long histories, live ranges: ratios, in one run
 	go test ./bench/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m
@@ -75,9 +94,8 @@ $(VENV)/jars/.ready: internal/stores/pom.xml
 	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(VENV))/jars/rest
 	mvn -q dependency:copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE):jar:runner -DoutputDirectory=$(abspath $(VENV))/jars/nessie
 	touch $@
-$(VENV)/bin/versitygw:
-	GOBIN=$(abspath $(VENV))/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW)
-stores: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs and an S3 server name them (needs Java 17, Maven, PostgreSQL)
+stores: stores-s3 stores-catalogs ## real object stores and catalogs on this machine
+stores-catalogs: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs name them, also in an S3 store (needs Java 17, Maven, PostgreSQL)
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
 	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(or $(CATALOGS),sqlite,postgres,rest,nessie)

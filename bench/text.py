@@ -189,18 +189,13 @@ class Bench:
         self.check("one long CSV, two readers", f"   {size / 1e9:.1f} GB in {took:.0f} s, at most {peak} MiB of {budget} MiB", size > 8e9 and peak <= budget)
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Time the text views against DuckDB's COPY.")
-    parser.add_argument("--icefs", default="./icefs")
-    parser.add_argument("--table", help="what bench/lineitem wrote")
-    parser.add_argument("--ids", help="what it printed")
-    parser.add_argument("--history", help="what bench/lineitem -history wrote, and .ids beside it")
-    parser.add_argument("--links", help="what bench/lineitem -links wrote, and .ids beside it")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    args = parser.parse_args()
-    args.icefs = str(pathlib.Path(args.icefs).resolve())
-    ids = lambda path: dict(line.split() for line in pathlib.Path(path).read_text().splitlines())
+def ids(path):
+    """The snapshots of a table by branch, as bench/lineitem printed them."""
+    return dict(line.split() for line in pathlib.Path(path).read_text().splitlines())
+
+
+def run(args):
+    """Takes and prints all timings; returns the lines that missed their bounds."""
     bench = Bench(args)
     bench.say(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {args.rounds} rounds")
     if args.table:
@@ -217,12 +212,26 @@ def main():
                 bench.report(tool, 1.2, "the slower of cat and grep of a copy")
         bench.growing(args.table, [snapshots[name] for name in ("random-1", "random-6.1", "random-10")])
     if args.history:
-        bench.history(args.history, ids(args.history + ".ids")["last"])
+        bench.history(args.history, ids(f"{args.history}.ids")["last"])
     if args.links:
-        bench.large(args.links, ids(args.links + ".ids")["copies"])
+        bench.large(args.links, ids(f"{args.links}.ids")["copies"])
     bench.say(f"load {os.getloadavg()[0]:.1f}")
-    if bench.missed:
-        raise SystemExit("missed: " + ", ".join(bench.missed))
+    return bench.missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Time the text views against DuckDB's COPY.")
+    parser.add_argument("--icefs", default="./icefs")
+    parser.add_argument("--table", help="what bench/lineitem wrote")
+    parser.add_argument("--ids", help="what it printed")
+    parser.add_argument("--history", help="what bench/lineitem -history wrote, and .ids beside it")
+    parser.add_argument("--links", help="what bench/lineitem -links wrote, and .ids beside it")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    args.icefs = str(pathlib.Path(args.icefs).resolve())
+    if missed := run(args):
+        raise SystemExit("missed: " + ", ".join(missed))
 
 
 if __name__ == "__main__":

@@ -72,14 +72,15 @@ type Options struct {
 	// FileMode and DirMode are permission bits.
 	FileMode, DirMode uint32
 	AllowOther        bool
-	// NoReadAhead keeps the kernel from asking for more than readers do.
-	NoReadAhead bool
-	Flags       []string // further mount flags of fusermount ("noexec")
+	Flags             []string // further mount flags of fusermount ("noexec")
 	// NoKernelPath serves every byte by a copy: neither passthrough nor splice.
 	NoKernelPath bool
-	Stats        *Stats // may be nil
-	Log          *slog.Logger
-	Activity     *activity.Log // told of every call; nil = one that logs failures alone
+	// NoReadAhead keeps the kernel from asking for more of Parquet files than
+	// readers do.
+	NoReadAhead bool
+	Stats       *Stats // may be nil
+	Log         *slog.Logger
+	Activity    *activity.Log // told of every call; nil = one that logs failures alone
 }
 
 // FS is a mounted tree.
@@ -104,10 +105,7 @@ func Mount(dir string, opt Options) (*FS, error) {
 		}
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
-	if opt.NoReadAhead {
-		return f, nil
-	}
-	if err := f.readAhead.open(dir); err != nil {
+	if err := f.readAhead.open(dir, opt.NoReadAhead); err != nil {
 		f.opt.Log.Debug("read-ahead stays at the kernel's default", "cause", err)
 	}
 	return f, nil

@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/apache/iceberg-go"
+
+	"github.com/icefs/icefs/internal/pqfile"
 )
 
 func TestQuoting(t *testing.T) {
@@ -33,37 +36,70 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// FuzzCSVQuoting reads fields back with encoding/csv and by the letter of the
-// rules.
+// FuzzCSVQuoting reads rows back with encoding/csv and by the letter of the
+// rules: with any delimiter, any text of NULL that needs no quotes, and a byte
+// order mark.
 func FuzzCSVQuoting(f *testing.F) {
-	f.Add("", "a,b", byte(','))
-	f.Add("x\r\ny", `""`, byte(';'))
-	f.Add("\r", "\xff\n", byte('\t'))
-	f.Add("12345678", "1234567,\"", byte('7'))
-	f.Fuzz(func(t *testing.T, a, b string, delim byte) {
-		if delim == 0 || delim >= 0x80 || strings.IndexByte("\"\r\n", delim) >= 0 {
+	f.Add("", "a,b", byte(','), "", false, true)
+	f.Add("x\r\ny", `""`, byte(';'), "NULL", true, false)
+	f.Add("\r", "\xff\n", byte('\t'), "-", false, false)
+	f.Add("12345678", "1234567,\"", byte('7'), "8", true, true)
+	f.Fuzz(func(t *testing.T, a, b string, delim byte, null string, bom, isNull bool) {
+		schema := schemaOf(field(1, a, iceberg.PrimitiveTypes.String), field(2, b+"2", iceberg.PrimitiveTypes.String))
+		vector := pqfile.Vector{Values: byteArrays(b)}
+		if isNull {
+			vector = pqfile.Vector{Def: []uint8{0}, Values: byteArrays()}
+		}
+		view, err := pqfile.ViewOf(schema)
+		if err != nil {
 			return
 		}
-		o := &csvForm{delim: delim}
-		line := appendCSV(nil, []byte(a), o)
-		line = appendCSV(append(line, delim), []byte(b), o)
-		line = append(line, '\n')
-		got, err := splitCSV(string(line), delim)
-		if err != nil || len(got) != 2 || got[0] != a || got[1] != b {
-			t.Fatalf("%q: %q %v, want %q and %q", line, got, err, a, b)
+		opt := CSVOptions{Null: null, Delimiter: delim, BOM: bom}
+		if _, err := newCSVForm(view, opt); err != nil {
+			return
+		}
+		if delim == 0 {
+			delim = ','
+		}
+		text, err := formatted(t, schema, opt, false, 1, pqfile.Vector{Values: byteArrays(a)}, vector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, marked := strings.CutPrefix(text, "\uFEFF")
+		if marked != bom && !strings.HasPrefix(a, "\uFEFF") {
+			t.Fatalf("%q: byte order mark %t, want %t", text, marked, bom)
+		}
+		o := &csvForm{delim: delim, null: []byte(null)}
+		header := string(appendCSV(nil, []byte(a), o)) + string(delim) + string(appendCSV(nil, []byte(b+"2"), o)) + "\n"
+		line, ok := strings.CutPrefix(text, header)
+		if !ok {
+			t.Fatalf("%q does not begin with %q", text, header)
+		}
+		cell, ok := strings.CutPrefix(line, string(appendCSV(nil, []byte(a), o))+string(delim))
+		if !ok || isNull && cell != null+"\n" || !isNull && cell == null+"\n" {
+			t.Fatalf("%q: NULL is %q, this one %t", line, null, isNull)
+		}
+		want := b
+		if isNull {
+			want = null
+		}
+		got, err := splitCSV(line, delim)
+		if err != nil || len(got) != 2 || got[0] != a || got[1] != want {
+			t.Fatalf("%q: %q %v, want %q and %q", line, got, err, a, want)
 		}
 		for _, s := range []string{a, b} {
-			quoted := s == "" || strings.ContainsAny(s, "\"\r\n"+string(rune(delim)))
+			quoted := s == "" || s == null || strings.ContainsAny(s, "\"\r\n"+string(rune(delim)))
 			if field := appendCSV(nil, []byte(s), o); (field[0] == '"') != quoted {
 				t.Fatalf("%q is written as %q", s, field)
 			}
 		}
 		// encoding/csv turns \r\n into \n, in quotes too, and refuses some delimiters.
-		r := csv.NewReader(bytes.NewReader(line))
-		if r.Comma = rune(delim); delim == '\t' || delim == ',' || delim == ';' {
+		r := csv.NewReader(strings.NewReader(line))
+		if r.Comma = rune(delim); delim == '\t' || delim == ',' || delim == ';' || delim == '|' {
 			record, err := r.Read()
-			if want := strings.ReplaceAll(a, "\r\n", "\n"); err != nil || record[0] != want {
-				t.Fatalf("encoding/csv reads %q from %q, want %q: %v", record, line, want, err)
+			plain := strings.NewReplacer("\r\n", "\n")
+			if err != nil || record[0] != plain.Replace(a) || record[1] != plain.Replace(want) {
+				t.Fatalf("encoding/csv reads %q from %q, want %q and %q: %v", record, line, a, want, err)
 			}
 		}
 	})

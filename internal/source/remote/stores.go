@@ -101,6 +101,12 @@ func New(opt Options) *Stores {
 // Close waits until what was fetched is on disk.
 func (s *Stores) Close() { s.pending.Wait() }
 
+// Reads reports whether a location is one of a scheme that is known.
+func (s *Stores) Reads(location string) bool {
+	_, _, _, err := s.split(location)
+	return err == nil
+}
+
 // bucket is a Bucket opened when it is first needed, and opened again when its
 // credentials were renewed.
 type bucket struct {
