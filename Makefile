@@ -98,6 +98,6 @@ stores: stores-s3 stores-catalogs ## real object stores and catalogs on this mac
 stores-catalogs: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs name them, also in an S3 store (needs Java 17, Maven, PostgreSQL)
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
-	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(or $(CATALOGS),sqlite,postgres,rest,nessie)
+	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(or $(CATALOGS),sqlite,postgres,rest)
 clean:    ## remove what was built
 	rm -rf icefs $(VENV) $(VENV)-spark
