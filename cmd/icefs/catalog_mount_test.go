@@ -237,9 +237,7 @@ func TestCatalogIsFresh(t *testing.T) {
 	if !errors.Is(err, syscall.ESTALE) {
 		t.Errorf("a file of an expired snapshot: %v", err)
 	}
-	if !strings.Contains(m.said(), "no longer in the table's metadata") {
-		t.Errorf("nothing is said of it: %s", m.said())
-	}
+	eventually(t, "a line in the log", time.Second, func() bool { return strings.Contains(m.said(), "no longer in the table's metadata") })
 	if got := text(t, current+"/data.csv"); got != "id\n1\n2\n" {
 		t.Errorf("the current snapshot reads %q", got)
 	}
@@ -316,9 +314,10 @@ func TestCatalogGoesDown(t *testing.T) {
 	if got := text(t, filepath.Join(m.dir, "db", "unseen", "current", "data.csv")); got != "id\n5\n" {
 		t.Errorf("the other table reads %q", got)
 	}
-	if log := m.said(); !strings.Contains(log, "does not answer: what is known") || !strings.Contains(log, "answers again") {
-		t.Errorf("log %s", log)
-	}
+	eventually(t, "lines in the log", time.Second, func() bool {
+		log := m.said()
+		return strings.Contains(log, "does not answer: what is known") && strings.Contains(log, "answers again")
+	})
 }
 
 // TestLargeCatalog: a catalog of 50,000 tables is mounted at once, and of a
