@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark bench bench-text bench-scale fuzz clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores-s3 bench bench-text bench-scale fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -25,6 +25,7 @@ stress:   ## 64 random readers of every kind of view for a minute
 lint:     ## gofmt, vet, staticcheck, package rule
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./...
+	go vet -tags nogcs,noazure ./cmd/icefs ./internal/source/...
 	cd internal/engines && go vet ./...
 	go run $(STATICCHECK) ./...
 	go test ./cmd/icefs -run '^TestImports$$'
@@ -37,6 +38,12 @@ judge: build ## compare every snapshot of the tables in ../shared with recorded 
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
 	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --passes 2 --icefs ./icefs --tables $(SHARED)/tables
+$(VENV)/bin/versitygw:
+	GOBIN=$(abspath $(VENV))/bin go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+stores-s3: build $(VENV)/bin/versitygw ## read tables from a real S3 store on this machine, also when it fails now and then
+	test ! -d $(SHARED)/judge || test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
+	test ! -d $(SHARED)/judge || $(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
+	VERSITYGW=$(abspath $(VENV))/bin/versitygw PYTHON=$(VENV)/judge/bin/python ./bench/stores.sh ./icefs $(wildcard $(SHARED))
 judge-toggles: build $(VENV)/.ready ## judge, and engines, on some tables with each way of making views turned off
 	@test -x $(VENV)/judge/bin/python || { echo "run make judge first"; exit 1; }
 	for off in $(TOGGLES); do echo "== $$off"; \

@@ -8,7 +8,6 @@ type Counters struct {
 	Passes       atomic.Int64 // passes over data files
 	Groups       atomic.Int64 // row groups whose key columns were read
 	ByStatistics atomic.Int64 // row groups passed over: their statistics exclude all keys
-	ByBloom      atomic.Int64 // row groups passed over: a Bloom filter excludes all keys
 	ByDictionary atomic.Int64 // row groups passed over: no value of a dictionary is in a key
 	KeptColumns  atomic.Int64 // key columns of row groups that were there from an earlier pass
 	Rows         atomic.Int64 // rows looked up: those whose hashes tell nothing

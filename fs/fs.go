@@ -75,9 +75,12 @@ type Options struct {
 	Flags             []string // further mount flags of fusermount ("noexec")
 	// NoKernelPath serves every byte by a copy: neither passthrough nor splice.
 	NoKernelPath bool
-	Stats        *Stats // may be nil
-	Log          *slog.Logger
-	Activity     *activity.Log // told of every call; nil = one that logs failures alone
+	// NoReadAhead keeps the kernel from asking for more of Parquet files than
+	// readers do.
+	NoReadAhead bool
+	Stats       *Stats // may be nil
+	Log         *slog.Logger
+	Activity    *activity.Log // told of every call; nil = one that logs failures alone
 }
 
 // FS is a mounted tree.
@@ -102,7 +105,7 @@ func Mount(dir string, opt Options) (*FS, error) {
 		}
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
-	if err := f.readAhead.open(dir); err != nil {
+	if err := f.readAhead.open(dir, opt.NoReadAhead); err != nil {
 		f.opt.Log.Debug("read-ahead stays at the kernel's default", "cause", err)
 	}
 	return f, nil
@@ -169,6 +172,9 @@ func (f *FS) mountOptions() *gofs.Options {
 			Logger:                   log.New(logWriter{f.opt.Log}, "", 0),
 			Options:                  []string{"default_permissions"},
 		},
+	}
+	if f.opt.NoReadAhead {
+		o.MaxReadAhead = 1 // below a page
 	}
 	if os.Geteuid() == 0 {
 		o.DirectMountStrict = true

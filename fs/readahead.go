@@ -21,13 +21,15 @@ const (
 // opened, just after the server has answered: a file opened at the same time by
 // another reader may get the other value, which changes no byte.
 type readAhead struct {
+	none bool // of Parquet files; set once
 	mu   sync.Mutex
 	name string // of the setting; empty = not ours to change
 	kib  int
 }
 
 // open finds the setting of a mount, which root alone may change.
-func (r *readAhead) open(dir string) error {
+func (r *readAhead) open(dir string, none bool) error {
+	r.none = none
 	m, ok, err := MountedOn(dir)
 	if err != nil || !ok {
 		return err
@@ -35,13 +37,20 @@ func (r *readAhead) open(dir string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.name = fmt.Sprintf("/sys/class/bdi/%s/read_ahead_kb", m.Device)
+	if none {
+		return r.write(0)
+	}
 	return r.write(rewrittenReadAhead)
 }
 
-// set chooses the read-ahead of the file being opened.
-func (r *readAhead) set(stored bool) {
+// set chooses the read-ahead of the file being opened: a Parquet file, which may
+// be one of stored chunks alone, or a text.
+func (r *readAhead) set(parquet, stored bool) {
 	kib := rewrittenReadAhead
-	if stored {
+	switch {
+	case parquet && r.none:
+		kib = 0
+	case stored:
 		kib = storedReadAhead
 	}
 	r.mu.Lock()

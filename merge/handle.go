@@ -21,10 +21,11 @@ type handle struct {
 	closed bool
 }
 
-// heldKey is a segment that is held as a whole, or the part of it from an offset.
+// heldKey is what is held as a whole: a rewritten chunk (by its *rewrite), or an
+// extent of a source.Remote.
 type heldKey struct {
-	segment segment
-	from    int64
+	of      any
+	from, n int64
 }
 
 type heldChunk struct {

@@ -303,14 +303,19 @@ func (e *Engine) planReleveled(ctx context.Context, c *chunk) error {
 
 // raw returns a segment of a data file.
 func (e *Engine) raw(object source.Object, from, n int64) segment {
+	s := e.rawSegment(object, from, n)
+	if remote, ok := object.(source.Remote); ok {
+		return newRemoteSegment(s, remote)
+	}
+	return &s
+}
+
+func (e *Engine) rawSegment(object source.Object, from, n int64) rawSegment {
 	s := rawSegment{object: object, from: from, n: n}
 	if e.opt.Counters != nil {
 		s.served = &e.opt.Counters.RawBytes
 	}
-	if remote, ok := object.(source.Remote); ok {
-		return &remoteSegment{s, remote}
-	}
-	return &s
+	return s
 }
 
 func usesDictionary(encodings []pqfile.Encoding) bool {
@@ -352,9 +357,16 @@ func (e *Engine) arrange(groups []group) *layout {
 	l.add(&memorySegment{data: []byte(magic), what: "magic"})
 	for i := range groups {
 		g := &groups[i]
+		remote := anyRemote(g.sources)
+		if remote {
+			l.align()
+		}
 		g.offset = l.length
 		for j := range g.chunks {
 			c := &g.chunks[j]
+			if remote {
+				l.align()
+			}
 			switch c.kind {
 			case rawChunk:
 				c.offset = l.add(e.raw(c.stored.File.Object, c.stored.Start, c.stored.Length))
@@ -373,9 +385,9 @@ func (e *Engine) arrange(groups []group) *layout {
 				}
 			}
 			g.bytes += c.size
-			if anyRemote(g.sources) {
-				l.add(gapSegment{remoteGap})
-			}
+		}
+		if remote {
+			l.align()
 		}
 		l.heap += 512 * int64(len(g.chunks))
 	}

@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -16,11 +15,22 @@ import (
 //     what the footer says of the chunk. A bound that is too large costs zeros,
 //     which are never fetched.
 //   - A stored chunk is fetched as a whole when its first byte is read.
-//   - A gap follows each chunk: the kernel reads ahead across a chunk's end, and
-//     what it finds there must not be a chunk that nobody asked for.
+//   - Chunks start at pages of the kernel's cache, which asks for whole pages:
+//     none has bytes of two chunks, of which one was not asked for. (It does not
+//     read ahead either: fs.Options.NoReadAhead.)
+//
+// A part that is its data file has its chunks where that has them: a page with the
+// end of one and the start of another comes with either.
 
-// remoteGap is the gap's length.
-const remoteGap = 32 << 10
+// remotePage is what chunks are aligned to.
+const remotePage = 4 << 10
+
+// align appends a gap up to the next page.
+func (l *layout) align() {
+	if n := -l.length & (remotePage - 1); n > 0 {
+		l.add(gapSegment{n})
+	}
+}
 
 // remoteWorkers is how many data files are opened at a time if a request opens
 // each of them.
@@ -78,26 +88,27 @@ func storedBound(c *pqfile.Chunk) (storedPages, bool) {
 	return out, out.dictN > 0
 }
 
-// remoteSegment is a stored chunk, or another run of bytes that is wanted as a
-// whole, of a data file in an object store.
+// remoteSegment is a run of bytes of a data file in an object store that comes as
+// part of a longer range: a stored chunk, as a rule, which is wanted as a whole.
 type remoteSegment struct {
 	rawSegment
 	remote source.Remote
+	// ranges each hold all of the segment. The last is fetched, unless another one
+	// was.
+	ranges []source.Range
+}
+
+// newRemoteSegment returns the segment of a range that is fetched as it is.
+func newRemoteSegment(s rawSegment, remote source.Remote) *remoteSegment {
+	return &remoteSegment{s, remote, []source.Range{{Off: s.from, Len: s.n}}}
 }
 
 func (s *remoteSegment) readAt(ctx context.Context, h *handle, p []byte, off int64) error {
 	for n := 0; n < len(p); {
-		at := off + int64(n)
-		start := at / source.MaxExtent * source.MaxExtent
-		key := heldKey{s, start}
-		data := h.held(key)
-		if data == nil {
-			var err error
-			data, err = s.remote.Extent(ctx, s.from+start, min(source.MaxExtent, s.n-start))
-			if err != nil {
-				return err
-			}
-			h.hold(key, data)
+		at := s.from + off + int64(n)
+		data, start, err := s.extent(ctx, h, at)
+		if err != nil {
+			return err
 		}
 		n += copy(p[n:], data[at-start:])
 	}
@@ -105,6 +116,25 @@ func (s *remoteSegment) readAt(ctx context.Context, h *handle, p []byte, off int
 		s.served.Add(int64(len(p)))
 	}
 	return nil
+}
+
+// extent returns an extent with the byte at a place in the file, and its start.
+func (s *remoteSegment) extent(ctx context.Context, h *handle, at int64) ([]byte, int64, error) {
+	var of heldKey
+	var extent source.Range
+	for _, r := range s.ranges {
+		extent.Off = r.Off + (at-r.Off)/source.MaxExtent*source.MaxExtent
+		extent.Len = min(source.MaxExtent, r.Off+r.Len-extent.Off)
+		of = heldKey{s.remote, extent.Off, extent.Len}
+		if data := h.held(of); data != nil {
+			return data, extent.Off, nil
+		}
+	}
+	data, err := s.remote.Extent(ctx, extent.Off, extent.Len)
+	if err == nil {
+		h.hold(of, data)
+	}
+	return data, extent.Off, err
 }
 
 // gapSegment is zeros between chunks.
@@ -119,10 +149,8 @@ func (s gapSegment) readAt(_ context.Context, _ *handle, p []byte, _ int64) erro
 
 func (s gapSegment) describe() string { return "gap" }
 
-// wholeRemote is the layout of a part that is its data file: its chunks, and what
-// is between them.
+// wholeRemote is the layout of a part that is its data file.
 func (e *Engine) wholeRemote(in *input) *layout {
-	l := &layout{heap: in.heap()}
 	var chunks []source.Range
 	for g := range in.pq.Metadata.RowGroups {
 		for i := range in.columns {
@@ -131,20 +159,42 @@ func (e *Engine) wholeRemote(in *input) *layout {
 			}
 		}
 	}
-	slices.SortFunc(chunks, func(a, b source.Range) int { return cmp.Compare(a.Off, b.Off) })
-	size := in.pq.Object.Size()
-	at := int64(0)
-	upTo := func(end int64) {
-		if end > at {
-			l.add(e.raw(in.pq.Object, at, end-at))
-			at = end
-		}
-	}
+	return e.layRemote(in.pq.Object.(source.Remote), chunks, in.heap())
+}
+
+// layRemote lays out a file whose chunks, and what lies between them, are read as
+// wholes, each with the pages it begins and ends in: it is one read of the store,
+// whatever else is on them.
+func (e *Engine) layRemote(file source.Remote, chunks []source.Range, heap int64) *layout {
+	ends := []int64{0, file.Size()}
 	for _, c := range chunks {
-		upTo(c.Off)
-		upTo(c.Off + c.Len)
+		ends = append(ends, c.Off, c.Off+c.Len)
 	}
-	upTo(size)
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	var wide []source.Range
+	var cuts []int64
+	for i := 0; i+1 < len(ends); i++ {
+		from := ends[i] &^ (remotePage - 1)
+		to := min((ends[i+1]+remotePage-1)&^(remotePage-1), file.Size())
+		wide = append(wide, source.Range{Off: from, Len: to - from})
+		cuts = append(cuts, from, to)
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	l := &layout{heap: heap}
+	first, last := 0, 0 // of wide, that hold a segment
+	for i := 0; i+1 < len(cuts); i++ {
+		for wide[first].Off+wide[first].Len <= cuts[i] {
+			first++
+		}
+		for last+1 < len(wide) && wide[last+1].Off <= cuts[i] {
+			last++
+		}
+		s := e.rawSegment(file, cuts[i], cuts[i+1]-cuts[i])
+		l.add(&remoteSegment{s, file, slices.Compact([]source.Range{wide[first], wide[last]})})
+		l.heap += 192
+	}
 	return l
 }
 

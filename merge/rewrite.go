@@ -158,7 +158,7 @@ func (r *rewrite) keep(m *made) {
 
 // bytes returns the chunk for a read, which the handle then owns.
 func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
-	if data := h.held(heldKey{r, 0}); data != nil {
+	if data := h.held(heldKey{of: r}); data != nil {
 		return data, nil
 	}
 	if r.together != nil {
@@ -171,7 +171,7 @@ func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
 	if err := r.check(m); err != nil {
 		return nil, err
 	}
-	h.hold(heldKey{r, 0}, m.data)
+	h.hold(heldKey{of: r}, m.data)
 	return m.data, nil
 }
 

@@ -119,7 +119,7 @@ func (t *together) bytes(ctx context.Context, h *handle, index int) ([]byte, err
 	n := len(all)
 	for k := n - 1; k >= 0; k-- { // what is kept last is dropped last
 		i := (index + k) % n
-		h.hold(heldKey{t.runs[i], 0}, all[i].data)
+		h.hold(heldKey{of: t.runs[i]}, all[i].data)
 	}
 	return all[index].data, nil
 }

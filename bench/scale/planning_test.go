@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -171,5 +170,4 @@ func BenchmarkPlanning(b *testing.B) {
 		b.ReportMetric(peer.Seconds()*1000, "peer-ms")
 	}
 	b.ReportMetric(0, "ns/op")
-	_ = strconv.Itoa
 }

@@ -54,7 +54,8 @@ the warehouse.
 
 const sourceHelp = `SOURCE is a path if it exists: a warehouse (a folder that holds tables at any
 depth), a table's folder, or one metadata.json, which pins that version. Else it is
-a URL: of a REST catalog (https://…), of a Hive metastore (thrift://host:9083), of a
+a URL: of one of these in an object store (s3://bucket/warehouse, gs://…,
+abfss://…), of a REST catalog (https://…), of a Hive metastore (thrift://host:9083), of a
 SQL catalog (postgresql://host/db?catalog=NAME, or
 sqlite:///catalog.db?catalog=NAME&warehouse=DIR; three slashes: a relative path,
 four: an absolute one). Else it is the name of a catalog that .pyiceberg.yaml,

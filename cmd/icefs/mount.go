@@ -135,7 +135,9 @@ func (s *session) fsOptions(m mountOptions) fs.Options {
 		Stats:      &s.kernel,
 
 		NoKernelPath: s.opt.off.has(wayKernel),
-		Log:          s.log,
+		// What is read ahead of a column would have to be fetched.
+		NoReadAhead: s.remote(),
+		Log:         s.log,
 	}
 	return o
 }

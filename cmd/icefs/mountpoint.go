@@ -177,7 +177,7 @@ func explainSource(src string, err error) error {
 	src = redact(src)
 	switch {
 	case errors.Is(err, warehouse.ErrUnsupportedSource), errors.Is(err, os.ErrNotExist), errors.Is(err, errNoTable), errors.Is(err, errNoCatalog):
-		return fmt.Errorf("cannot open %s: %w\nSOURCE is a warehouse folder, a table's folder, a metadata.json, a catalog's URL (sqlite:///FILE?catalog=NAME, http://…) or the name of a catalog", src, err)
+		return fmt.Errorf("cannot open %s: %w\nSOURCE is a warehouse folder, a table's folder, a metadata.json, one of these in an object store (s3://bucket/warehouse), a catalog's URL (sqlite:///FILE?catalog=NAME, http://…) or the name of a catalog", src, err)
 	case errors.Is(err, warehouse.ErrUnavailable):
 		return fmt.Errorf("cannot open %s: %w\nIs the catalog running, and its address right?", src, err)
 	case errors.Is(err, warehouse.ErrDenied):

@@ -38,6 +38,7 @@ type session struct {
 	tree    *tree.Tree
 
 	counters  merge.Counters
+	equality  deletes.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
 	kernel    fs.Stats
@@ -169,7 +170,9 @@ func (s *session) checkCacheDir() error {
 }
 
 func (s *session) treeOptions(control bool) tree.Options {
-	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
+	resolver := deletes.NewResolver(deletes.Options{
+		Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet, Counters: &s.equality, KeyBytes: min(s.opt.memory/8, deletes.DefaultKeyBytes),
+	})
 	options := merge.Options{
 		Cache:           s.memory,
 		Persist:         s.disk,

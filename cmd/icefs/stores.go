@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/source/s3"
 )
@@ -42,7 +42,7 @@ func (o *storeOptions) add(set *pflag.FlagSet) {
 	set.Var(property("s3.profile-name"), "s3-profile", "profile of ~/.aws to take credentials from")
 	boolean("s3-anonymous", "s3.anonymous", "read public buckets without credentials")
 	boolean("s3-path-style", "s3.path-style-access", "put the bucket into the URL's path (default: with --s3-endpoint)")
-	set.Var(&textFlag{"", "NAME=VALUE", o.setProperty}, "property", "file-IO property of Iceberg, such as gcs.project-id=P (repeatable); secrets go into a --properties-file")
+	set.Var(&textFlag{"", "NAME=VALUE", o.setProperty}, "property", "file-IO property of Iceberg, such as gcs.no-auth=true (repeatable); secrets go into a --properties-file")
 	set.StringVar(&o.file, "properties-file", "", "`FILE` with a line NAME=VALUE for each property, readable by its owner alone")
 }
 
@@ -109,7 +109,7 @@ func (o *storeOptions) read() (map[string]string, error) {
 // openStores makes the stores that the program was built with.
 func (s *session) openStores() *remote.Stores {
 	opt := remote.Options{
-		Schemes: append([]remote.Scheme{s3.Scheme()}, furtherSchemes()...),
+		Schemes: slices.Concat([]remote.Scheme{s3.Scheme()}, gcsSchemes(), azureSchemes()),
 		Memory:  s.memory,
 		Timeout: s.opt.timeout,
 		Log:     s.log,
@@ -124,10 +124,11 @@ func (s *session) openStores() *remote.Stores {
 // storeIdentity tells Parquet views of an object store, which are laid out
 // otherwise, from those of the same files on a disk.
 func (s *session) storeIdentity() string {
-	if source.IsURL(s.source) && s.stores.Reads(s.source) {
+	if s.remote() {
 		return " remote"
 	}
 	return ""
 }
 
-func furtherSchemes() []remote.Scheme { return nil }
+// remote reports whether tables may be in an object store.
+func (s *session) remote() bool { return s.catalog.Remote() }

@@ -223,7 +223,7 @@ func (r *thriftReader) bytes(f *thriftField) []byte {
 		return append(make([]byte, 0, len(s)), s...)
 	}
 	if len(s) > len(r.arena) || r.arena == nil {
-		r.arena = make([]byte, arenaSize)
+		r.arena = make([]byte, min(arenaSize, len(r.b)-r.pos+len(s))) // a small footer needs no more
 	}
 	own := r.arena[:len(s):len(s)]
 	r.arena = r.arena[len(s):]

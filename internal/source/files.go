@@ -85,6 +85,9 @@ func StoreURL(location string) string {
 // Local returns the local side.
 func (f *Files) Local() *Local { return f.local }
 
+// Remote reports whether an object store can be reached.
+func (f *Files) Remote() bool { return f.remote != nil }
+
 // Roots returns the roots of both sides, local ones first.
 func (f *Files) Roots() []string { return slices.Clone(f.roots) }
 

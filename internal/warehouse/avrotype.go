@@ -3,6 +3,7 @@ package warehouse
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/twmb/avro"
 )
@@ -45,19 +46,45 @@ type avroField struct {
 // maxAvroDepth bounds the nesting of a schema; names may refer to themselves.
 const maxAvroDepth = 32
 
-// newAvroType compiles a schema. named holds the named types around the node.
-func newAvroType(n *avro.SchemaNode, named map[string]*avro.SchemaNode, depth int) (*avroType, error) {
+// avroNames are the named types of a schema by their full names.
+type avroNames map[string]*avro.SchemaNode
+
+// define adds a named type and returns its namespace, which that of the record
+// around it is if it has none of its own.
+func (names avroNames) define(n *avro.SchemaNode) (space string) {
+	full, space := n.Name, n.Namespace
+	if at := strings.LastIndexByte(n.Name, '.'); at >= 0 {
+		space = n.Name[:at]
+	} else if space != "" {
+		full = space + "." + n.Name
+	}
+	names[full] = n
+	return space
+}
+
+// find returns the type that a name stands for within a namespace, nil if there
+// is none: a short name is of that namespace before it is of none.
+func (names avroNames) find(name, space string) *avro.SchemaNode {
+	if !strings.Contains(name, ".") && space != "" {
+		if n := names[space+"."+name]; n != nil {
+			return n
+		}
+	}
+	return names[name]
+}
+
+// newAvroType compiles a schema, within a namespace.
+func newAvroType(n *avro.SchemaNode, names avroNames, space string, depth int) (*avroType, error) {
 	if depth > maxAvroDepth {
 		return nil, errors.New("schema nested too deep")
 	}
-	child := func(n *avro.SchemaNode) (*avroType, error) { return newAvroType(n, named, depth+1) }
+	if n.Name != "" {
+		space = names.define(n)
+	}
+	child := func(n *avro.SchemaNode) (*avroType, error) { return newAvroType(n, names, space, depth+1) }
 	t := &avroType{name: n.Type, logical: n.LogicalType, scale: n.Scale, size: n.Size}
 	if t.logical == "" {
 		t.logical, _ = n.Props["logicalType"].(string)
-	}
-	if n.Name != "" {
-		named[n.Name] = n
-		named[n.Namespace+"."+n.Name] = n
 	}
 	var err error
 	switch n.Type {
@@ -105,7 +132,7 @@ func newAvroType(n *avro.SchemaNode, named map[string]*avro.SchemaNode, depth in
 			t.options = append(t.options, option)
 		}
 	default:
-		if known := named[n.Type]; known != nil {
+		if known := names.find(n.Type, space); known != nil {
 			return child(known)
 		}
 		return nil, fmt.Errorf("type %q", n.Type)
@@ -150,6 +177,9 @@ func (d *cursor) long() int64 {
 	for shift := 0; shift < 64 && d.at < len(d.buf); shift += 7 {
 		b := d.buf[d.at]
 		d.at++
+		if shift == 63 && b > 1 { // more than 64 bits
+			break
+		}
 		v |= uint64(b&0x7f) << shift
 		if b < 0x80 {
 			return int64(v>>1) ^ -int64(v&1)

@@ -142,6 +142,9 @@ func (c *Catalog) Root(ctx context.Context) (*Namespace, *Table, error) {
 	return c.root, c.table, ctx.Err()
 }
 
+// Remote reports whether tables may be in an object store.
+func (c *Catalog) Remote() bool { return c.env.reach.Remote() }
+
 // Outage returns since when a catalog service has not answered, and why; a zero
 // time if it does.
 func (c *Catalog) Outage() (time.Time, error) {

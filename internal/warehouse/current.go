@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/icefs/icefs/internal/source"
 )
 
@@ -236,6 +238,11 @@ func (t *folderTable) newest(ctx context.Context, names []metadataName) (string,
 		return best.name, nil
 	}
 	heads := map[string]head{}
+	if source.IsURL(t.dir) {
+		if err := t.readHeads(ctx, names, heads); err != nil {
+			return "", err
+		}
+	}
 	bestHead, err := t.head(ctx, best.name, heads)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -284,8 +291,42 @@ type head struct {
 	UUID        string
 }
 
+// readHeads reads the heads of files in an object store, several at a time. There
+// a name with a uuid stands for its bytes: it is not asked for again.
+func (t *folderTable) readHeads(ctx context.Context, names []metadataName, keep map[string]head) error {
+	read := make([]map[string]head, len(names))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(remoteListings)
+	for i, m := range names {
+		if h, ok := t.heads[m.name]; ok && !m.hadoop {
+			keep[m.name] = h
+			continue
+		}
+		g.Go(func() error {
+			read[i] = map[string]head{}
+			_, _ = t.head(gctx, m.name, read[i]) // whoever needs it meets the error
+			return gctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return ctx.Err()
+	}
+	for i, m := range names {
+		for version, h := range read[i] {
+			keep[version] = h
+			if !m.hadoop {
+				keep[m.name] = h
+			}
+		}
+	}
+	return nil
+}
+
 // head reads the head of a metadata file, once for each version of the file.
 func (t *folderTable) head(ctx context.Context, name string, keep map[string]head) (head, error) {
+	if h, ok := keep[name]; ok {
+		return h, nil
+	}
 	o, err := t.env.reach.Open(ctx, join(t.dir, name))
 	if err != nil {
 		return head{}, err

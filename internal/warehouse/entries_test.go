@@ -3,6 +3,7 @@ package warehouse
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -308,18 +309,20 @@ func TestSchemasRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, schema := range map[string]string{
-		"not JSON":           `{`,
-		"no record":          `"int"`,
-		"no data_file":       `{"type":"record","name":"e","fields":[{"name":"status","type":"int"}]}`,
-		"no path":            data(strings.Replace(good, "file_path", "path", 1)),
-		"no partition":       data(strings.Replace(good, `"partition"`, `"p"`, 1)),
-		"count as text":      data(strings.Replace(good, `"long"`, `"string"`, 1)),
-		"partition optional": data(strings.Replace(good, `{"type":"record","name":"p","fields":[]}`, `["null","int"]`, 1)),
-		"bounds as ints":     data(good + `,{"name":"lower_bounds","type":{"type":"array","items":{"type":"record","name":"k","fields":[{"name":"key","type":"int"},{"name":"value","type":"int"}]}}}`),
-		"counts as a list":   data(good + `,{"name":"value_counts","type":{"type":"array","items":"long"}}`),
-		"ids as text":        data(good + `,{"name":"equality_ids","type":["null",{"type":"array","items":"string"}]}`),
-		"items of no bytes":  data(good + `,{"name":"x","type":{"type":"array","items":"null"}}`),
-		"recursive":          data(good + `,{"name":"x","type":["null","d"]}`),
+		"not JSON":             `{`,
+		"no record":            `"int"`,
+		"no data_file":         `{"type":"record","name":"e","fields":[{"name":"status","type":"int"}]}`,
+		"no path":              data(strings.Replace(good, "file_path", "path", 1)),
+		"no partition":         data(strings.Replace(good, `"partition"`, `"p"`, 1)),
+		"count as text":        data(strings.Replace(good, `"long"`, `"string"`, 1)),
+		"partition optional":   data(strings.Replace(good, `{"type":"record","name":"p","fields":[]}`, `["null","int"]`, 1)),
+		"bounds as ints":       data(good + `,{"name":"lower_bounds","type":{"type":"array","items":{"type":"record","name":"k","fields":[{"name":"key","type":"int"},{"name":"value","type":"int"}]}}}`),
+		"counts as a list":     data(good + `,{"name":"value_counts","type":{"type":"array","items":"long"}}`),
+		"ids as text":          data(good + `,{"name":"equality_ids","type":["null",{"type":"array","items":"string"}]}`),
+		"items of no bytes":    data(good + `,{"name":"x","type":{"type":"array","items":"null"}}`),
+		"bounds turned around": data(good + `,{"name":"value_counts","type":{"type":"array","items":{"type":"record","name":"k","fields":[{"name":"value","type":"long"},{"name":"key","type":"int"}]}}}`),
+		"another's id":         data(good + `,{"name":"refers_to","type":["null","string"],"field-id":143}`),
+		"recursive":            data(good + `,{"name":"x","type":["null","d"]}`),
 	} {
 		if _, err := (&schemas{}).manifests.get([]byte(schema), newManifestSchema); err == nil {
 			t.Errorf("%s: taken", name)
@@ -371,6 +374,8 @@ func TestManifestLists(t *testing.T) {
 			manifestFile{path: "m", version: 1, specID: 4, snapshot: -1, firstRow: -1, length: 7, files: -1, rows: -1}, ""},
 		{v3, nil, entry(int64(7), "first_row_id", int64(-2)), manifestFile{}, "first row id -2"},
 		{v2, nil, entry(int64(7), "content", 2), manifestFile{}, "content 2"},
+		{v2, nil, entry(int64(7), "sequence_number", int64(-1)), manifestFile{}, "no sequence number"},
+		{strings.Replace(v2, `"sequence_number","type":"long"`, `"sequence_number","type":["null","long"]`, 1), nil, entry(int64(7), "sequence_number", nil), manifestFile{}, "no sequence number"},
 		{v2, version("1"), entry(int64(7)), manifestFile{}, "format version 1"},
 		{v2, version("4"), entry(int64(7)), manifestFile{}, "format version 4"},
 		{v2, version("two"), entry(int64(7)), manifestFile{}, "format-version"},
@@ -383,5 +388,30 @@ func TestManifestLists(t *testing.T) {
 		case c.err == "" && (err != nil || len(got) != 1 || got[0] != c.want):
 			t.Errorf("%v: %+v, %v, want %+v", c.entry, got, err, c.want)
 		}
+	}
+}
+
+// TestNumbersTooLarge: a number of more bits than its type has is refused, not
+// cut off.
+func TestNumbersTooLarge(t *testing.T) {
+	for _, c := range []struct {
+		bytes string
+		want  int64
+		fails bool
+	}{
+		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", math.MinInt64, false},
+		{"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", math.MaxInt64, false},
+		{"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x03", 0, true},
+		{"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x81\x00", 0, true},
+		{"\x80", 0, true},
+	} {
+		d := cursor{buf: []byte(c.bytes)}
+		if n := d.long(); n != c.want || d.failed != c.fails {
+			t.Errorf("%x: %d, failed %v", c.bytes, n, d.failed)
+		}
+	}
+	d := cursor{buf: binary.AppendVarint(nil, 1<<32+5)}
+	if v, err := d.value(&avroType{kind: avroInt, name: "int"}); err == nil {
+		t.Errorf("an int of 33 bits is %v", v)
 	}
 }

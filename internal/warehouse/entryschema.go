@@ -51,10 +51,13 @@ const (
 	fieldExistingRows   = fieldLength
 )
 
-// usedField is a field by its name (Iceberg spec, "Manifests"), with the kind of
-// its values. A manifest that lacks a required one is none.
+// usedField is a field by its name and id (Iceberg spec, "Manifests"), with the
+// kind of its values. A manifest that lacks a required one is none. Fields are
+// found by name, since old writers leave ids out; one that has the id and another
+// name is refused rather than passed over.
 type usedField struct {
 	name     string
+	id       int
 	field    entryField
 	kind     avroKind
 	required bool
@@ -62,32 +65,32 @@ type usedField struct {
 
 func usedOfEntry() []usedField {
 	return []usedField{
-		{"status", fieldStatus, avroInt, true},
-		{"sequence_number", fieldSequence, avroInt, false},
-		{"file_sequence_number", fieldFileSequence, avroInt, false},
-		{"data_file", fieldDataFile, avroRecord, true},
+		{"status", 0, fieldStatus, avroInt, true},
+		{"sequence_number", 3, fieldSequence, avroInt, false},
+		{"file_sequence_number", 4, fieldFileSequence, avroInt, false},
+		{"data_file", 2, fieldDataFile, avroRecord, true},
 	}
 }
 
 func usedOfFile() []usedField {
 	return []usedField{
-		{"content", fieldContent, avroInt, false},
-		{"file_path", fieldPath, avroBytes, true},
-		{"file_format", fieldFormat, avroBytes, true},
-		{"partition", fieldPartition, avroRecord, true},
-		{"record_count", fieldRecords, avroInt, true},
-		{"file_size_in_bytes", fieldSize, avroInt, false},
-		{"value_counts", fieldValueCounts, avroArray, false},
-		{"null_value_counts", fieldNullCounts, avroArray, false},
-		{"nan_value_counts", fieldNaNCounts, avroArray, false},
-		{"lower_bounds", fieldLower, avroArray, false},
-		{"upper_bounds", fieldUpper, avroArray, false},
-		{"key_metadata", fieldKey, avroBytes, false},
-		{"equality_ids", fieldEqualityIDs, avroArray, false},
-		{"first_row_id", fieldFirstRow, avroInt, false},
-		{"referenced_data_file", fieldReferenced, avroBytes, false},
-		{"content_offset", fieldOffset, avroInt, false},
-		{"content_size_in_bytes", fieldLength, avroInt, false},
+		{"content", 134, fieldContent, avroInt, false},
+		{"file_path", 100, fieldPath, avroBytes, true},
+		{"file_format", 101, fieldFormat, avroBytes, true},
+		{"partition", 102, fieldPartition, avroRecord, true},
+		{"record_count", 103, fieldRecords, avroInt, true},
+		{"file_size_in_bytes", 104, fieldSize, avroInt, false},
+		{"value_counts", 109, fieldValueCounts, avroArray, false},
+		{"null_value_counts", 110, fieldNullCounts, avroArray, false},
+		{"nan_value_counts", 137, fieldNaNCounts, avroArray, false},
+		{"lower_bounds", 125, fieldLower, avroArray, false},
+		{"upper_bounds", 128, fieldUpper, avroArray, false},
+		{"key_metadata", 131, fieldKey, avroBytes, false},
+		{"equality_ids", 135, fieldEqualityIDs, avroArray, false},
+		{"first_row_id", 142, fieldFirstRow, avroInt, false},
+		{"referenced_data_file", 143, fieldReferenced, avroBytes, false},
+		{"content_offset", 144, fieldOffset, avroInt, false},
+		{"content_size_in_bytes", 145, fieldLength, avroInt, false},
 	}
 }
 
@@ -132,6 +135,9 @@ func newSteps(t *avroType, used []usedField) ([]step, error) {
 		steps[i].typ = f.typ
 		u := slices.IndexFunc(used, func(u usedField) bool { return u.name == f.name })
 		if u < 0 {
+			if slices.ContainsFunc(used, func(u usedField) bool { return u.id == f.id }) {
+				return nil, fmt.Errorf("field %s has id %d, which is another's", f.name, f.id)
+			}
 			continue
 		}
 		if !f.typ.holds(used[u].kind) || !f.typ.holdsItems(used[u].field) {
@@ -186,8 +192,10 @@ func (t *avroType) holdsItems(f entryField) bool {
 	return true
 }
 
+// isPair reports whether values are a column's id and a value, in this order.
 func (t *avroType) isPair(value avroKind) bool {
-	return t.kind == avroRecord && len(t.fields) == 2 && t.fields[0].typ.kind == avroInt && t.fields[1].typ.kind == value
+	return t.kind == avroRecord && len(t.fields) == 2 && t.fields[0].typ.kind == avroInt && t.fields[1].typ.kind == value &&
+		t.fields[0].name != "value" && t.fields[1].name != "key"
 }
 
 // schemas keeps compiled schemas, which are few: one for each partition spec,
@@ -218,7 +226,7 @@ func (c *compiled[T]) get(text []byte, compile func(*avroType) (*T, error)) (*T,
 	if err != nil {
 		return nil, err
 	}
-	t, err := newAvroType(parsed.Root(), map[string]*avro.SchemaNode{}, 0)
+	t, err := newAvroType(parsed.Root(), avroNames{}, "", 0)
 	if err != nil {
 		return nil, err
 	}

@@ -30,20 +30,20 @@ const manifestFileBytes = 264
 
 func usedOfList() []usedField {
 	return []usedField{
-		{"manifest_path", fieldPath, avroBytes, true},
-		{"partition_spec_id", fieldSpec, avroInt, true},
-		{"content", fieldContent, avroInt, false},
-		{"sequence_number", fieldSequence, avroInt, false},
-		{"added_snapshot_id", fieldSnapshot, avroInt, false},
-		{"key_metadata", fieldKey, avroBytes, false},
-		{"first_row_id", fieldFirstRow, avroInt, false},
-		{"manifest_length", fieldManifestLength, avroInt, false},
-		{"added_files_count", fieldAddedFiles, avroInt, false},
-		{"existing_files_count", fieldExistingFiles, avroInt, false},
-		{"added_data_files_count", fieldAddedFiles, avroInt, false}, // the names before version 2
-		{"existing_data_files_count", fieldExistingFiles, avroInt, false},
-		{"added_rows_count", fieldAddedRows, avroInt, false},
-		{"existing_rows_count", fieldExistingRows, avroInt, false},
+		{"manifest_path", 500, fieldPath, avroBytes, true},
+		{"partition_spec_id", 502, fieldSpec, avroInt, true},
+		{"content", 517, fieldContent, avroInt, false},
+		{"sequence_number", 515, fieldSequence, avroInt, false},
+		{"added_snapshot_id", 503, fieldSnapshot, avroInt, false},
+		{"key_metadata", 519, fieldKey, avroBytes, false},
+		{"first_row_id", 520, fieldFirstRow, avroInt, false},
+		{"manifest_length", 501, fieldManifestLength, avroInt, false},
+		{"added_files_count", 504, fieldAddedFiles, avroInt, false},
+		{"existing_files_count", 505, fieldExistingFiles, avroInt, false},
+		{"added_data_files_count", 504, fieldAddedFiles, avroInt, false}, // the names before version 2
+		{"existing_data_files_count", 505, fieldExistingFiles, avroInt, false},
+		{"added_rows_count", 512, fieldAddedRows, avroInt, false},
+		{"existing_rows_count", 513, fieldExistingRows, avroInt, false},
 	}
 }
 
@@ -152,7 +152,10 @@ func (s *listSchema) manifest(d *cursor, version int) (m manifestFile, err error
 		rows:      e.sum(fieldAddedRows, fieldExistingRows),
 	}
 	if version > 1 {
-		m.deletes, m.sequence = content == 1, e.number(fieldSequence, 0)
+		m.deletes, m.sequence = content == 1, e.numbers[fieldSequence]
+		if m.sequence < 0 { // none, which deletes must not take for 0
+			return m, fmt.Errorf("%s: no sequence number", m.path)
+		}
 		if id := e.numbers[fieldFirstRow]; id != noNumber {
 			if id < 0 {
 				return m, fmt.Errorf("%s: first row id %d", m.path, id)

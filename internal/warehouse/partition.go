@@ -45,7 +45,11 @@ func (c *cursor) value(t *avroType) (any, error) {
 		b := c.take(1)
 		return len(b) == 1 && b[0] != 0, nil
 	case avroInt:
-		return intValue(c.long(), t), nil
+		v := c.long()
+		if t.name == "int" && v != int64(int32(v)) { // cut off, it would be another partition's
+			return nil, fmt.Errorf("int of %d", v)
+		}
+		return intValue(v, t), nil
 	case avroFloat:
 		if b := c.take(4); b != nil {
 			return math.Float32frombits(binary.LittleEndian.Uint32(b)), nil

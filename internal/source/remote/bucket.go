@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/icefs/icefs/internal/source"
 )
 
 // Scheme is a kind of object store.
@@ -53,6 +55,16 @@ type Reply struct {
 	Info
 	Off, Len int64
 	Body     io.ReadCloser
+}
+
+// ParseContentRange parses the header of that name: "bytes FIRST-LAST/SIZE".
+func ParseContentRange(s string) (off, n, size int64, err error) {
+	var last int64
+	var rest string
+	if k, _ := fmt.Sscanf(s, "bytes %d-%d/%d%s", &off, &last, &size, &rest); k != 3 || off < 0 || last < off || last >= size {
+		return 0, 0, 0, fmt.Errorf("%w: the answer's Content-Range is %q", source.ErrRead, s)
+	}
+	return off, last - off + 1, size, nil
 }
 
 // Page is a page of a listing. Names are those below the prefix, without it.

@@ -22,7 +22,6 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/source/remote"
 )
 
@@ -76,22 +75,12 @@ func (b *bucket) Get(ctx context.Context, r remote.Request) (*remote.Reply, erro
 	reply := &remote.Reply{Body: out.Body, Len: aws.ToInt64(out.ContentLength)}
 	reply.Version = version(out.ETag, out.LastModified)
 	if reply.Size = reply.Len; out.ContentRange != nil {
-		if reply.Off, reply.Len, reply.Size, err = contentRange(*out.ContentRange); err != nil {
+		if reply.Off, reply.Len, reply.Size, err = remote.ParseContentRange(*out.ContentRange); err != nil {
 			out.Body.Close()
 			return nil, err
 		}
 	}
 	return reply, nil
-}
-
-// contentRange parses "bytes FIRST-LAST/SIZE".
-func contentRange(s string) (off, n, size int64, err error) {
-	var last int64
-	var rest string
-	if k, _ := fmt.Sscanf(s, "bytes %d-%d/%d%s", &off, &last, &size, &rest); k != 3 || off < 0 || last < off || last >= size {
-		return 0, 0, 0, fmt.Errorf("%w: the answer's Content-Range is %q", source.ErrRead, s)
-	}
-	return off, last - off + 1, size, nil
 }
 
 // Head implements remote.Bucket.

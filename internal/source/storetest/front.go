@@ -71,10 +71,18 @@ func (f *Front) Set(faults Faults) {
 	f.faults = faults
 }
 
-// Counts are the requests so far: all, those for bytes of objects, the bytes
-// they were answered, and those that were made to fail.
-func (f *Front) Counts() (requests, gets, bytes, failed int64) {
-	return f.requests.Load(), f.gets.Load(), f.bytes.Load(), f.failed.Load()
+// Counts are requests so far: all, those for bytes of objects, the bytes they
+// were answered, and those that were made to fail.
+type Counts struct{ Requests, Gets, Bytes, Failed int64 }
+
+// Since returns what came after earlier.
+func (c Counts) Since(earlier Counts) Counts {
+	return Counts{c.Requests - earlier.Requests, c.Gets - earlier.Gets, c.Bytes - earlier.Bytes, c.Failed - earlier.Failed}
+}
+
+// Counts returns the counts.
+func (f *Front) Counts() Counts {
+	return Counts{f.requests.Load(), f.gets.Load(), f.bytes.Load(), f.failed.Load()}
 }
 
 // ServeHTTP implements http.Handler.

@@ -1,0 +1,10 @@
+//go:build !noazure
+
+package main
+
+import (
+	"github.com/icefs/icefs/internal/source/azure"
+	"github.com/icefs/icefs/internal/source/remote"
+)
+
+func azureSchemes() []remote.Scheme { return []remote.Scheme{azure.Scheme()} }

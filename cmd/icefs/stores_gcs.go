@@ -1,0 +1,10 @@
+//go:build !nogcs
+
+package main
+
+import (
+	"github.com/icefs/icefs/internal/source/gcs"
+	"github.com/icefs/icefs/internal/source/remote"
+)
+
+func gcsSchemes() []remote.Scheme { return []remote.Scheme{gcs.Scheme()} }

@@ -1,0 +1,4 @@
+//go:build noazure
+
+// Package azure is empty under the build tag noazure.
+package azure

@@ -1,0 +1,4 @@
+//go:build nogcs
+
+// Package gcs is empty under the build tag nogcs.
+package gcs
