@@ -73,9 +73,9 @@ def folder():
 
 
 def seconds(command, shell=False):
-    """How long a command takes; its output is dropped, by a pipe where a program would see that it goes to /dev/null."""
+    """How long a command takes. Its output goes to a pipe: grep stops at the first match if it writes to /dev/null."""
     start = time.perf_counter()
-    subprocess.run(command, shell=shell, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, shell=shell, stdout=subprocess.PIPE, check=True)
     return time.perf_counter() - start
 
 
@@ -120,32 +120,40 @@ class Bench:
             self.copy(parquet, "CSV, HEADER")  # warms the view
             copy = self.copy(parquet, "CSV, HEADER")
             measure = seconds(["stat", csv])
-            cat = seconds(["cat", csv])
+            cat = seconds(f"cat {csv} > /dev/null", shell=True)
             self.note("icefs cat | head -1, empty cache", head, copy)
             self.note("CSV: measure from cold", measure, copy)
             self.note("CSV: measure and cat", measure + cat, copy)
             self.note("CSV: cat once measured", cat, copy)
             size = os.stat(csv).st_size
-            for name, command in {
-                "tail -c 1000": ["tail", "-c", "1000", csv],
-                "tail -n 5": ["tail", "-n", "5", csv],
-                "dd near the end": ["dd", f"if={csv}", "bs=1M", f"skip={size // (1 << 20) - 2}", "count=1", "status=none"],
-            }.items():
-                self.note(name, seconds(command), copy)
             copied = self.copy(parquet, "JSON")
             seconds(["stat", jsonl])
-            self.note("JSONL: cat once measured", seconds(["cat", jsonl]), copied)
-            self.searches(csv, cat)
+            self.note("JSONL: cat once measured", seconds(f"cat {jsonl} > /dev/null", shell=True), copied)
+            with tempfile.NamedTemporaryFile(prefix="icefs-bench-", suffix=".csv") as local:
+                shutil.copyfile(csv, local.name)
+                self.searches(table, snapshot, cache, cat, local.name)
+            self.ends(table, snapshot, cache, size, copy)
         return copy
 
-    def searches(self, csv, cat):
-        with tempfile.NamedTemporaryFile(prefix="icefs-bench-", suffix=".csv") as local:
-            shutil.copyfile(csv, local.name)
-            for tool in ("grep", "rg"):
-                if not shutil.which(tool):
-                    continue
+    def ends(self, table, snapshot, cache, size, copy):
+        """The end of a file that has been measured, each time on a mount that has read nothing of it."""
+        for name, command in {
+            "tail -c 1000": ["tail", "-c", "1000"],
+            "tail -n 5": ["tail", "-n", "5"],
+            "dd near the end": ["dd", "bs=1M", f"skip={size // (1 << 20) - 2}", "count=1", "status=none"],
+        }.items():
+            with Mount(self.args, table, cache) as mount:
+                csv = mount.view(snapshot, "data.csv")
+                self.note(name, seconds([*command, f"if={csv}" if command[0] == "dd" else csv]), copy)
+
+    def searches(self, table, snapshot, cache, cat, local):
+        """grep and rg, each on a mount that has read nothing, against the slower of themselves on a copy and cat."""
+        for tool in ("grep", "rg"):
+            if shutil.which(tool):
                 command = [tool, "-c", "furiously"]
-                self.note(f"{tool} -c", seconds([*command, csv]), max(cat, seconds([*command, local.name])))
+                with Mount(self.args, table, cache) as mount:
+                    took = seconds([*command, mount.view(snapshot, "data.csv")])
+                self.note(f"{tool} -c", took, max(cat, seconds([*command, local])))
 
     def history(self, table, last):
         """ls -lR of a long history against the measuring of its last snapshot alone."""

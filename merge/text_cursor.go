@@ -73,10 +73,10 @@ func (c *textCursor) close() {
 }
 
 // bytes estimates the heap that the cursor keeps: a page or dictionary a leaf,
-// unless the row group is smaller.
+// unless the row group is smaller, and the texts of a batch and of dictionaries.
 func (c *textCursor) bytes() int64 {
 	leaves := int64(len(c.in.setup.view.Leaves))
-	return min(leaves<<19, c.rows*c.rowBytes) + batchBytes/4
+	return min(leaves<<19, c.rows*c.rowBytes) + batchBytes/4 + int64(c.batch.bytes())
 }
 
 // fill formats the next batch that has a live row before row end; false if

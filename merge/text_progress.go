@@ -26,6 +26,7 @@ type Measuring struct {
 // progress is a measurement under way.
 type progress struct {
 	Measuring
+	view *textView
 	done atomic.Int64
 	long time.Duration
 }
@@ -38,6 +39,9 @@ func (e *Engine) Measuring() []Measuring {
 	defer s.mu.Unlock()
 	list := make([]Measuring, 0, len(s.under))
 	for _, p := range s.under {
+		if s.first(p.view) != p {
+			continue
+		}
 		m := p.Measuring
 		m.RowsDone = p.done.Load()
 		list = append(list, m)
@@ -45,11 +49,22 @@ func (e *Engine) Measuring() []Measuring {
 	return list
 }
 
+// first is the oldest measurement of a view, which speaks for the others: they
+// share what they make. The caller holds mu.
+func (s *textState) first(v *textView) *progress {
+	for _, p := range s.under {
+		if p.view == v {
+			return p
+		}
+	}
+	return nil
+}
+
 // begin notes that a view is being measured. end has to be called; it is given
 // the error that measuring ended with.
 func (v *textView) begin(set *textSetup) (p *progress, end func(error)) {
 	e, plan := v.engine, v.scan.Plan
-	p = &progress{long: cmp.Or(e.texts.long, longMeasure), Measuring: Measuring{
+	p = &progress{view: v, long: cmp.Or(e.texts.long, longMeasure), Measuring: Measuring{
 		Table: path.Base(v.scan.Table.Location), Snapshot: plan.SnapshotID, Form: set.form.name,
 		Files: len(plan.Files), Started: time.Now(),
 	}}
@@ -67,9 +82,10 @@ func (v *textView) begin(set *textSetup) (p *progress, end func(error)) {
 	return p, func(err error) {
 		close(stop)
 		s.mu.Lock()
+		first := s.first(v) == p
 		s.under = slices.DeleteFunc(s.under, func(o *progress) bool { return o == p })
 		s.mu.Unlock()
-		if took := time.Since(p.Started); e.opt.Log != nil && err == nil && took >= p.long {
+		if took := time.Since(p.Started); e.opt.Log != nil && first && err == nil && took >= p.long {
 			e.opt.Log.Info("text view measured", p.fields("took", took.Round(time.Millisecond))...)
 		}
 	}
@@ -84,7 +100,12 @@ func (p *progress) tell(e *Engine, stop <-chan struct{}) {
 			return
 		case <-time.After(wait):
 		}
-		e.opt.Log.Info("measuring a text view for its size", p.fields("rows_done", p.done.Load())...)
+		e.texts.mu.Lock()
+		first := e.texts.first(p.view) == p
+		e.texts.mu.Unlock()
+		if first {
+			e.opt.Log.Info("measuring a text view for its size", p.fields("rows_done", p.done.Load())...)
+		}
 		wait = time.Since(p.Started)
 	}
 }

@@ -70,6 +70,10 @@ func openSession(ctx context.Context, src string, opt options, out console, cont
 	return s, nil
 }
 
+// processBytes is what the process has resident outside Go's memory: most of it
+// the program itself.
+const processBytes = 48 << 20
+
 // absolute makes SOURCE independent of the working directory if it is a path.
 func absolute(src string) string {
 	if _, err := os.Lstat(src); err != nil {
@@ -84,7 +88,7 @@ func absolute(src string) string {
 func (s *session) open(ctx context.Context, control bool) error {
 	// The engine divides the budget up (merge.CacheShare); the collector works
 	// harder before the whole is exceeded.
-	debug.SetMemoryLimit(s.opt.memory)
+	debug.SetMemoryLimit(s.opt.memory - min(s.opt.memory/8, processBytes))
 	var err error
 	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
 		return err
