@@ -41,6 +41,9 @@ type pageForm struct {
 	dictBytes int64
 	// fallback chunks go on with PLAIN pages where their source does.
 	fallback bool
+	// kept is the length of the dictionary page if it is served as stored: it is
+	// no part of what is made then.
+	kept int64
 }
 
 func (f *pageForm) defWidth() int { return bits.Len(uint(f.leaf.MaxDef)) }
@@ -77,8 +80,8 @@ func (f *pageForm) dictionaryHeader() pqfile.PageHeader {
 
 // dictionaryLength is the whole dictionary page's length, 0 if there is none.
 func (f *pageForm) dictionaryLength() int64 {
-	if !f.dict {
-		return 0
+	if !f.dict || f.kept > 0 {
+		return f.kept
 	}
 	h := f.dictionaryHeader()
 	return int64(len(h.Append(nil))) + storedSize(f.codec, f.dictBytes)
@@ -120,6 +123,10 @@ type pageWriter struct {
 	plain         []byte
 	bools         []uint8
 	index         []uint32
+	// packer has the indexes in place of index if encoded is set: they come as
+	// they are encoded.
+	packer  packer
+	encoded bool
 
 	dictionary []byte
 	dictN      int
@@ -130,8 +137,8 @@ type pageWriter struct {
 }
 
 // reset prepares for another chunk and keeps the memory.
-func (w *pageWriter) reset(form pageForm, headless bool) {
-	w.form, w.headless, w.fallen = form, headless, false
+func (w *pageWriter) reset(form pageForm, headless, encoded bool) {
+	w.form, w.headless, w.encoded, w.fallen = form, headless, encoded, false
 	w.clearPage()
 	w.dictN, w.total = 0, 0
 	w.dictionary, w.arena, w.pages = w.dictionary[:0], w.arena[:0], w.pages[:0]
@@ -202,7 +209,11 @@ func (w *pageWriter) endPage() error {
 	switch {
 	case w.coded():
 		body = append(body, byte(f.indexWidth()))
-		body = appendHybrid(body, w.index, f.indexWidth())
+		if w.encoded {
+			body = w.packer.finish(body)
+		} else {
+			body = appendHybrid(body, w.index, f.indexWidth())
+		}
 	case f.leaf.Type == pqfile.Boolean:
 		body = appendBits(body, w.bools)
 	default:
@@ -236,6 +247,7 @@ func (w *pageWriter) endPage() error {
 func (w *pageWriter) clearPage() {
 	w.rows, w.entries = 0, 0
 	w.rep, w.def, w.plain, w.bools, w.index = w.rep[:0], w.def[:0], w.plain[:0], w.bools[:0], w.index[:0]
+	w.packer.reset(w.form.indexWidth())
 }
 
 // appendLevels appends levels as a V1 page has them, after their length.

@@ -244,22 +244,20 @@ func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile
 		c.kind = rewrittenChunk
 	}
 	r := &rewrite{engine: e, sources: g.sources, form: pageForm{leaf: leaf, codec: c.codec}}
-	runs, err := r.plan(ctx)
-	if err != nil {
+	if err := r.plan(ctx, c); err != nil {
 		return err
 	}
-	c.setRuns(&r.form, runs)
+	c.describeForm(&r.form)
 	return nil
 }
 
-// setRuns makes c a rewritten chunk of planned runs.
-func (c *chunk) setRuns(form *pageForm, runs []*rewrite) {
-	c.runs = runs
-	for _, run := range runs {
-		c.size += run.length
-		c.values += run.values
-	}
+// describeForm completes what the footer says of a rewritten chunk.
+func (c *chunk) describeForm(form *pageForm) {
+	c.size += form.kept
 	c.uncompressed = c.size
+	if form.kept > 0 {
+		c.uncompressed += max(form.dictBytes-form.kept, 0)
+	}
 	c.dictionary, c.encodings = form.dictionaryLength(), form.encodings()
 }
 
@@ -291,7 +289,7 @@ func (e *Engine) planReleveled(ctx context.Context, c *chunk) error {
 		return err
 	}
 	c.codec = c.stored.Meta.Codec
-	c.pages, c.size, c.uncompressed = out.segments, out.size, c.stored.Meta.TotalUncompressedSize+out.size-c.stored.Length
+	c.segments, c.size, c.uncompressed = out.segments, out.size, c.stored.Meta.TotalUncompressedSize+out.size-c.stored.Length
 	c.values, c.dictionary = c.stored.Meta.NumValues, out.dictionary
 	c.encodings = servedEncodings(append([]pqfile.Encoding{pqfile.RLE}, c.stored.Meta.Encodings...))
 	return nil
@@ -353,16 +351,16 @@ func (e *Engine) arrange(groups []group) *layout {
 				c.offset = l.add(e.raw(c.stored.File.Object, c.stored.Start, c.stored.Length))
 			case releveledChunk:
 				c.offset = l.length
-				for _, s := range c.pages {
+				for _, s := range c.segments {
 					l.add(s)
 				}
-				l.heap += 192 * int64(len(c.pages))
+				l.heap += 192 * int64(len(c.segments))
 			case synthesizedChunk:
 				c.offset = l.add(&memorySegment{data: c.data, what: "synthesized"})
 			default:
 				c.offset = l.length
-				for _, run := range c.runs {
-					l.add(run)
+				for _, s := range c.segments {
+					l.add(s)
 				}
 			}
 		}
