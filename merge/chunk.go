@@ -11,8 +11,8 @@ type group struct {
 	sources []groupSource
 	rows    int64 // visible
 	chunks  []chunk
-	offset  int64
-	bytes   int64
+	offset  int64 // of the first chunk
+	bytes   int64 // of all chunks, which need not follow one another
 }
 
 // chunkKind says how a chunk's bytes come about.

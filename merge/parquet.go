@@ -337,37 +337,71 @@ func servedEncodings(encodings []pqfile.Encoding) []pqfile.Encoding {
 	return out
 }
 
-// arrange places the chunks one after another behind the magic.
+// bandBytes is how many bytes of row groups are laid out column by column.
+// Hadoop-like readers deal row groups out by where they start, in portions of
+// twice that and more.
+const bandBytes = 64 << 20
+
+// arrange places the chunks one after another behind the magic. Row groups with
+// rewritten chunks are laid out in bands, in which the chunks of a column follow
+// one another: what a kernel reads ahead past a chunk's end, and has made, is then
+// of a column that is being read.
 func (e *Engine) arrange(groups []group) *layout {
 	l := &layout{}
 	l.add(&memorySegment{data: []byte(magic), what: "magic"})
-	for i := range groups {
-		g := &groups[i]
-		g.offset = l.length
-		for j := range g.chunks {
-			c := &g.chunks[j]
-			switch c.kind {
-			case rawChunk:
-				c.offset = l.add(e.raw(c.stored.File.Object, c.stored.Start, c.stored.Length))
-			case releveledChunk:
-				c.offset = l.length
-				for _, s := range c.segments {
-					l.add(s)
-				}
-				l.heap += 192 * int64(len(c.segments))
-			case synthesizedChunk:
-				c.offset = l.add(&memorySegment{data: c.data, what: "synthesized"})
-			default:
-				c.offset = l.length
-				for _, s := range c.segments {
-					l.add(s)
-				}
+	for from := 0; from < len(groups); {
+		to := from + 1
+		for bytes := groups[from].length(); to < len(groups) && groups[from].made() && groups[to].made(); to++ {
+			if bytes += groups[to].length(); bytes > bandBytes {
+				break
 			}
 		}
-		g.bytes = l.length - g.offset
-		l.heap += 512 * int64(len(g.chunks))
+		for j := range groups[from].chunks {
+			for i := from; i < to; i++ {
+				e.place(l, &groups[i].chunks[j])
+			}
+		}
+		for i := from; i < to; i++ {
+			g := &groups[i]
+			g.bytes = g.length()
+			if len(g.chunks) > 0 {
+				g.offset = g.chunks[0].offset
+			}
+			l.heap += 512 * int64(len(g.chunks))
+		}
+		from = to
 	}
 	return l
+}
+
+// place appends a chunk to the layout.
+func (e *Engine) place(l *layout, c *chunk) {
+	c.offset = l.length
+	switch c.kind {
+	case rawChunk:
+		l.add(e.raw(c.stored.File.Object, c.stored.Start, c.stored.Length))
+	case synthesizedChunk:
+		l.add(&memorySegment{data: c.data, what: "synthesized"})
+	default:
+		for _, s := range c.segments {
+			l.add(s)
+		}
+		l.heap += 192 * int64(len(c.segments))
+	}
+}
+
+// length is the group's chunks together.
+func (g *group) length() int64 {
+	n := int64(0)
+	for j := range g.chunks {
+		n += g.chunks[j].size
+	}
+	return n
+}
+
+// made reports whether the group has a rewritten chunk.
+func (g *group) made() bool {
+	return slices.ContainsFunc(g.chunks, func(c chunk) bool { return c.kind == rewrittenChunk })
 }
 
 // magic starts and ends every Parquet file.
