@@ -54,7 +54,7 @@ func (r *rewrite) copyPages(ctx context.Context, w *pageWriter, s *groupSource) 
 	if err != nil {
 		return err
 	}
-	c := pageCopier{w: w, leaf: r.form.leaf, col: &s.in.columns[r.form.leaf.Leaf], decoder: r.encoded.NewDecoder()}
+	c := pageCopier{w: w, leaf: r.form.leaf, col: &s.in.columns[r.form.leaf.Leaf], decoder: r.encoded.NewDecoder(), copyScratch: &w.scratch}
 	defer c.decoder.Release()
 	scan := r.encoded.Scan(r.from, r.to)
 	for at, end := s.first, s.first+s.rows; at < end; {
@@ -101,10 +101,15 @@ type pageCopier struct {
 	leaf    *pqfile.Node
 	col     *pqfile.Column
 	decoder *pqfile.PageDecoder
-	ranges  []deletes.Range // of the page at hand
-	cut     cutter
-	values  []deletes.Range
-	def     []uint8
+	*copyScratch
+}
+
+// copyScratch is memory that copiers take turns to use.
+type copyScratch struct {
+	ranges []deletes.Range // of the page at hand
+	cut    cutter
+	values []deletes.Range
+	def    []uint8
 }
 
 // split returns the live ranges of rows [from, to), counted from from, and those
@@ -157,7 +162,7 @@ func (c *pageCopier) page(raw *pqfile.RawPage, live []deletes.Range) error {
 		if err := from.copyTo(w, values); err != nil {
 			return err
 		}
-		if w.rows >= w.form.rows || len(w.plain) >= w.form.bytes {
+		if w.full() {
 			if err := w.endPage(); err != nil {
 				return err
 			}

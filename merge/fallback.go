@@ -101,7 +101,7 @@ func (r *rewrite) fallBack(ctx context.Context, live int64) (int64, bool, error)
 		form.kept = stored.dictSize
 	}
 	n, ok := form.fallBack(stored, live, coded)
-	if !ok || n > r.engine.runLimit() || n > sparseBytes && live*sparseRatio < s.rows {
+	if !ok || n > r.engine.limits.runBytes || n > sparseBytes && live*sparseRatio < s.rows {
 		return 0, false, nil
 	}
 	r.form, r.length = form, n-form.kept

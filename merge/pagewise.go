@@ -43,13 +43,13 @@ func (r *rewrite) lay(ctx context.Context, c *chunk, estimate int64) error {
 	if err != nil {
 		return err
 	}
-	if len(pages) > 1 && (estimate > pieceBytes || r.anyClean(pages)) {
+	if len(pages) > 1 && (estimate > r.engine.limits.pieceBytes || r.anyClean(pages)) {
 		ok, err := r.layPages(ctx, c, pages)
 		if ok || err != nil {
 			return err
 		}
 	}
-	if limit := r.engine.runLimit(); estimate > limit && r.form.leaf.Type == pqfile.ByteArray && !r.form.dict && len(pages) == 0 {
+	if limit := r.engine.limits.runBytes; estimate > limit && r.form.leaf.Type == pqfile.ByteArray && !r.form.dict && len(pages) == 0 {
 		// What the footer says of its length may be a lie.
 		r.encoded = nil
 		return r.layRuns(ctx, c, r.toMeasure())
@@ -64,7 +64,7 @@ func (r *rewrite) lay(ctx context.Context, c *chunk, estimate int64) error {
 // layRuns lays out a chunk whose rows are decoded.
 func (r *rewrite) layRuns(ctx context.Context, c *chunk, estimate int64) error {
 	runs := []*rewrite{r}
-	if limit := r.engine.runLimit(); estimate > limit && len(r.sources) == 1 {
+	if limit := r.engine.limits.runBytes; estimate > limit && len(r.sources) == 1 {
 		runs = r.split(estimate/limit + 1)
 	}
 	for _, run := range runs {
@@ -79,15 +79,9 @@ func (r *rewrite) layRuns(ctx context.Context, c *chunk, estimate int64) error {
 // listPages returns the chunk's data pages if knowing them may pay, and they can
 // be known.
 func (r *rewrite) listPages(ctx context.Context, estimate int64) ([]storedPage, error) {
-	live, err := r.engine.liveRanges(ctx, &r.sources[0])
-	if err != nil {
-		return nil, err
-	}
-	longest := int64(0)
-	for _, l := range live {
-		longest = max(longest, l.End-l.Start)
-	}
-	if longest < keptRows && estimate <= pieceBytes {
+	s := &r.sources[0]
+	kept := hasLiveRun(s.in.deleted, s.first, s.first+s.rows, r.engine.limits.keptRows)
+	if !kept && estimate <= r.engine.limits.pieceBytes {
 		return nil, nil
 	}
 	// The sizes of strings are in the headers only.
@@ -100,10 +94,21 @@ func (r *rewrite) listPages(ctx context.Context, estimate int64) ([]storedPage, 
 			return pages, nil
 		}
 	}
-	if longest < keptRows && estimate <= r.engine.runLimit() {
+	if !kept && estimate <= r.engine.limits.runBytes {
 		return nil, nil
 	}
 	return r.walkPages(ctx)
+}
+
+// hasLiveRun reports whether so many rows in a row are live, or nearly so many.
+func hasLiveRun(deleted *deletes.Positions, from, to, rows int64) bool {
+	step := (rows + 1) / 2
+	for ; to-from >= step; from += step {
+		if deleted.CountRange(from, from+step) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // indexed returns the pages of an offset index, if they lie one after another and
@@ -204,7 +209,7 @@ func (r *rewrite) layPages(ctx context.Context, c *chunk, pages []storedPage) (b
 			laid.size += kept.size()
 			continue
 		}
-		for bytes := int64(0); i < len(pages) && bytes < pieceBytes; i++ {
+		for bytes := int64(0); i < len(pages) && bytes < r.engine.limits.pieceBytes; i++ {
 			if n := pages[i].live(r.sources[0].in.deleted); n == 0 || n == pages[i].rows {
 				break
 			}

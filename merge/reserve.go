@@ -46,14 +46,6 @@ type bound struct {
 // reader's memory stays small, and a page deep inside costs no whole chunk.
 const runBytes = 64 << 20
 
-// runLimit is runBytes, or less in tests.
-func (e *Engine) runLimit() int64 {
-	if e.runBytes > 0 {
-		return e.runBytes
-	}
-	return runBytes
-}
-
 // plan fixes the encoding and the length of a rewritten chunk, and divides it
 // into the runs that are made one by one.
 func (r *rewrite) plan(ctx context.Context, c *chunk) error {
@@ -119,7 +111,7 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	}
 	sparse := plain > sparseBytes && live*sparseRatio < rows
 	// A long reserve is that of the whole chunk, which is made in runs, or a lie.
-	if long := plain > r.engine.runLimit() && !f.dict && r.encoded == nil; f.leaf.Type == pqfile.ByteArray && (sparse || long) {
+	if long := plain > r.engine.limits.runBytes && !f.dict && r.encoded == nil; f.leaf.Type == pqfile.ByteArray && (sparse || long) {
 		f.dict, f.dictN, f.dictBytes, f.kept = false, 0, 0, 0
 		r.encoded, r.headless = nil, false
 		return r.toMeasure(), nil
@@ -219,7 +211,6 @@ func (r *rewrite) fix(ctx context.Context) error {
 		pages := max((live+int64(f.rows)-1)/int64(f.rows), 1)
 		r.length = f.pagesLength(live, pages, live*int64(valueWidth(f.leaf))) + minSlack
 	}
-	r.identity = r.key()
 	return nil
 }
 

@@ -117,12 +117,17 @@ type Engine struct {
 	opt   Options
 	texts textState
 	// writers keeps *pageWriters, whose buffers are as long as chunks.
-	writers  sync.Pool
-	runBytes int64 // 0 = the constant
+	writers sync.Pool
+	limits  limits
 }
 
+// limits are those by which chunks are divided: constants but for tests.
+type limits struct{ runBytes, pieceBytes, keptRows int64 }
+
 // NewEngine returns an Engine.
-func NewEngine(opt Options) *Engine { return &Engine{opt: opt} }
+func NewEngine(opt Options) *Engine {
+	return &Engine{opt: opt, limits: limits{runBytes: runBytes, pieceBytes: pieceBytes, keptRows: keptRows}}
+}
 
 // LayoutFormat is the number of the byte layout of views; it changes whenever
 // the bytes of any existing view would. It is part of every view's identity.
