@@ -1,9 +1,12 @@
-.PHONY: help build demo test race lint judge engines spark bench bench-scale fuzz clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark bench bench-scale fuzz clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
 VENV   := .venv
 DEMO   ?= /tmp/icefs-demo
+# Ways of making views that judge-toggles turns off in turn, and the tables that have something of each.
+TOGGLES ?= splice=off coalesce=off splice=off,coalesce=off kernel=off cache=off
+TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help:     ## list the targets
@@ -17,6 +20,8 @@ test: build ## all tests, real mounts and DuckDB included
 	go test ./...
 race:     ## all tests under the race detector
 	go test -race ./...
+stress:   ## 64 random readers of every kind of view for a minute
+	ICEFS_STRESS=60s go test ./cmd/icefs -run '^TestRandomReaders$$' -count 1 -v
 lint:     ## gofmt, vet, staticcheck, package rule
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./...
@@ -32,6 +37,13 @@ judge: build ## compare every snapshot of the tables in ../shared with recorded 
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
 	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --passes 2 --icefs ./icefs --tables $(SHARED)/tables
+judge-toggles: build $(VENV)/.ready ## judge, and engines, on some tables with each way of making views turned off
+	@test -x $(VENV)/judge/bin/python || { echo "run make judge first"; exit 1; }
+	for off in $(TOGGLES); do echo "== $$off"; \
+	  $(VENV)/judge/bin/python $(SHARED)/judge/judge.py --icefs ./icefs --tables $(SHARED)/tables --only '$(TOGGLED)' --mount-args "--layout-options $$off" || exit 1; \
+	  $(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(SHARED)/tables --only '$(TOGGLED)' --mount-args "--layout-options $$off" || exit 1; \
+	done
+	$(VENV)/judge/bin/python $(SHARED)/judge/judge.py --icefs ./icefs --tables $(SHARED)/tables --only '$(TOGGLED)' --mount-args "--memory 8GiB --cache-size 100GiB"
 engines: build $(VENV)/.ready ## read the tables with pyarrow, DuckDB, Polars, DataFusion and fastparquet
 	$(VENV)/bin/python internal/engines/engines.py --icefs ./icefs --tables $(or $(wildcard $(SHARED)/tables),testdata)
 $(VENV)-spark/.ready: internal/engines/spark-requirements.txt
@@ -49,8 +61,8 @@ bench/data/lineitem.ids:
 	mkdir -p bench/data
 	go run ./bench/lineitem -percent 1,6.1,7,10,25 bench/data/lineitem > $@.part
 	mv $@.part $@
-bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time DuckDB, pyarrow and Polars over icefs against the raw files and iceberg_scan
-	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids
+bench: build $(VENV)/bench/.ready bench/data/lineitem.ids ## time work over icefs against the raw files and iceberg_scan (SECTION=NAMES for some)
+	$(VENV)/bench/bin/python bench/run.py --icefs ./icefs --section '$(SECTION)'
 bench-scale: ## pairing and planning against iceberg-go, long histories, live ranges: ratios, in one run
 	go test ./bench/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m

@@ -210,6 +210,21 @@ func (d *Disk) Get(key string) ([]byte, bool) {
 	return p, true
 }
 
+// Has reports whether a value is stored for key. It may be gone, or turn out to
+// be damaged, when it is read.
+func (d *Disk) Has(key string) bool {
+	if d == nil {
+		return false
+	}
+	if d.behind != nil {
+		if _, ok := d.behind.get(key); ok {
+			return true
+		}
+	}
+	_, err := d.root.Load().Stat(fileOf(hashOf(key)))
+	return err == nil
+}
+
 // Put stores a value, now or soon, and until then keeps it: it must not be changed
 // any more. Failures are logged, not returned.
 func (d *Disk) Put(key string, value []byte) {

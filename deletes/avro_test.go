@@ -49,10 +49,12 @@ func TestAvroPositions(t *testing.T) {
 	l := newLab()
 	l.files["data"] = nil
 	good := avroOf(t, avroPositions, avroPosition("data", 5), avroPosition("b", 1), avroPosition("data", 4))
-	l.addPositions(good).Format = snapshot.Avro
+	d := l.addPositions(good)
+	d.Format, d.Records = snapshot.Avro, 3
 	l.want(t, "[{4 6}]")
 	for name, bad := range map[string][]byte{
 		"cut":      good[:len(good)-1],
+		"no block": good[:afterHeader(good)],
 		"no Avro":  []byte("file_path,pos"),
 		"negative": avroOf(t, avroPositions, avroPosition("data", -1)),
 		"no pos":   avroOf(t, `{"type":"record","name":"d","fields":[{"name":"file_path","type":"string","field-id":2147483546}]}`, map[string]any{"file_path": "data"}),
@@ -60,6 +62,28 @@ func TestAvroPositions(t *testing.T) {
 		l.files["positions-0"] = bad
 		if got, err := l.resolve(NewResolver(Options{})); !errors.Is(err, ErrCorrupt) || strings.Count(err.Error(), "positions-0") != 1 {
 			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// afterHeader is where the blocks of a file of one block begin.
+func afterHeader(b []byte) int { return bytes.Index(b, b[len(b)-16:]) + 16 }
+
+// TestCutAvroEquality: files that lost all their rows, which nothing but their
+// manifests shows.
+func TestCutAvroEquality(t *testing.T) {
+	row := func(v any) map[string]any { return map[string]any{"v": v, "other": "x"} }
+	data, keys := avroOf(t, avroKeys, row(int32(1)), row(nil)), avroOf(t, avroKeys, row(int32(1)))
+	for name, files := range map[string][2][]byte{
+		"data": {data[:afterHeader(data)], keys}, "equality-0": {data, keys[:afterHeader(keys)]}, "": {data, keys},
+	} {
+		l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Int32)))
+		l.file.Format, l.file.Records, l.files["data"] = snapshot.Avro, 2, files[0]
+		d := l.addEquality(files[1], 1)
+		d.Format, d.Records = snapshot.Avro, 1
+		got, err := l.resolve(NewResolver(Options{}))
+		if name == "" && (got != "[{0 1}]" || err != nil) || name != "" && (err == nil || !strings.Contains(err.Error(), name)) {
+			t.Errorf("%q cut: %s, %v", name, got, err)
 		}
 	}
 }

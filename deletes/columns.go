@@ -12,8 +12,17 @@ import (
 	"github.com/icefs/icefs/snapshot"
 )
 
-// batchRows is how many rows of a file are looked at together.
-const batchRows = 8 << 10
+// At most batchRows rows of a file are looked at together, and about batchBytes
+// of their values; one row may have more.
+const (
+	batchRows  = 8 << 10
+	batchBytes = 16 << 20
+)
+
+// batchOf is how many of so many rows with so many bytes are looked at together.
+func batchOf(rows, bytes int64) int {
+	return int(max(1, min(batchRows, batchBytes/max(bytes/max(rows, 1), 1))))
+}
 
 // columnFile is a data or delete file, of whatever format, read by columns.
 type columnFile interface {
@@ -24,15 +33,31 @@ type columnFile interface {
 	project(t pqfile.Target) (*pqfile.Projection, error)
 	// bounds returns what is proven about a column in a row group, if anything.
 	bounds(group int, col *pqfile.Column) (bounds, bool)
-	// scan reads the projected columns of the row groups that use approves, in
-	// order; use is asked about each just before its rows. (A file of a format
-	// without row groups is one group.) The vectors passed to each have the same
-	// rows, the first at file position first, and are valid during the call.
-	scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error
+	// groups returns the row groups' rows, as bounds of half-open ranges. A file of
+	// a format without row groups is one group, whose end is not known: -1.
+	groups() []int64
+	// allDictionary reports whether all data pages of a column in a row group are
+	// coded by its dictionary, NULLs aside.
+	allDictionary(group int, col *pqfile.Column) bool
+	// decodedBytes is about how much memory a column in a row group takes when it is
+	// decoded, -1 if that is not known.
+	decodedBytes(group int, col *pqfile.Column) int64
+	// scan reads the projected columns of a row group, in order.
+	scan(ctx context.Context, p *pqfile.Projection, group int, each eachBatch) error
+}
+
+// rowBatch is a run of rows, the first at file position first.
+type rowBatch struct {
+	first int64
+	rows  int
+	// column reads one of the projected columns, at most once. Columns that are not
+	// asked for are not decoded, where the format allows it. The vector is valid
+	// until the next batch.
+	column func(i int) (*pqfile.Vector, error)
 }
 
 // eachBatch takes a run of rows.
-type eachBatch func(first int64, rows int, cols []*pqfile.Vector) error
+type eachBatch func(rows rowBatch) error
 
 // openColumns opens a file by its format. Kind names it in messages.
 func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapshot.DataFile) (columnFile, error) {
@@ -54,7 +79,7 @@ func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapsh
 		if err != nil {
 			return nil, err
 		}
-		return avroColumns{file}, nil
+		return avroColumns{file}, file.CheckRows(f.Records)
 	default:
 		return nil, fmt.Errorf("%s: %s files cannot be read here: %w", f.Path, f.Format, ErrUnsupported)
 	}
@@ -80,54 +105,110 @@ func (f parquetColumns) hasIDs() bool { return f.Schema.HasIDs }
 
 func (f parquetColumns) project(t pqfile.Target) (*pqfile.Projection, error) { return f.Project(t) }
 
-func (f parquetColumns) scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error {
-	for g := range f.Metadata.RowGroups {
-		if f.FirstRow[g] == f.FirstRow[g+1] || !use(g) {
+func (f parquetColumns) groups() []int64 { return f.FirstRow }
+
+// allDictionary asks the chunk's encoding statistics, as other readers do; not
+// all writers have them.
+func (f parquetColumns) allDictionary(group int, col *pqfile.Column) bool {
+	meta := f.metadata(group, col)
+	if meta == nil {
+		return false
+	}
+	pages := int32(0)
+	for _, s := range meta.EncodingStats {
+		if s.PageType == pqfile.DictionaryPage || s.Count == 0 {
 			continue
 		}
-		if err := f.scanGroup(ctx, g, p.Columns, each); err != nil {
+		if s.Encoding != pqfile.RLEDictionary && s.Encoding != pqfile.PlainDictionary {
+			return false
+		}
+		pages += s.Count
+	}
+	return pages > 0
+}
+
+func (f parquetColumns) decodedBytes(group int, col *pqfile.Column) int64 {
+	rows := f.FirstRow[group+1] - f.FirstRow[group]
+	if meta := f.metadata(group, col); meta != nil {
+		return meta.TotalUncompressedSize + 4*rows
+	}
+	return rows
+}
+
+// metadata returns the metadata of the chunk that a column is stored in, nil if
+// it is not stored.
+func (f parquetColumns) metadata(group int, col *pqfile.Column) *pqfile.ColumnMetaData {
+	if col.Source == nil {
+		return nil
+	}
+	return f.Metadata.RowGroups[group].Columns[col.Source.Leaf].MetaData
+}
+
+func (f parquetColumns) scan(ctx context.Context, p *pqfile.Projection, group int, each eachBatch) error {
+	columns := make([]lazyColumn, len(p.Columns))
+	defer func() {
+		for i := range columns {
+			columns[i].close()
+		}
+	}()
+	for i := range columns {
+		columns[i] = lazyColumn{open: func() (*pqfile.ColumnReader, error) { return f.Column(group, &p.Columns[i]) }}
+	}
+	stored := int64(0)
+	for i := range p.Columns {
+		for _, leaf := range p.Columns[i].Stored() {
+			stored += f.Metadata.RowGroups[group].Columns[leaf.Leaf].MetaData.StoredBytes()
+		}
+	}
+	first, end := f.FirstRow[group], f.FirstRow[group+1]
+	batch := int64(batchOf(end-first, stored))
+	for at := first; at < end; {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
+		rows := int(min(batch, end-at))
+		column := func(i int) (*pqfile.Vector, error) { return columns[i].read(ctx, at-first, rows) }
+		if err := each(rowBatch{at, rows, column}); err != nil {
+			return err
+		}
+		at += int64(rows)
 	}
 	return nil
 }
 
-func (f parquetColumns) scanGroup(ctx context.Context, group int, cols []pqfile.Column, each eachBatch) error {
-	readers := make([]*pqfile.ColumnReader, 0, len(cols))
-	defer func() {
-		for _, r := range readers {
-			r.Close()
+// lazyColumn reads what is asked for of a column of a row group.
+type lazyColumn struct {
+	open   func() (*pqfile.ColumnReader, error)
+	reader *pqfile.ColumnReader
+	row    int64 // that the reader is at
+}
+
+// read returns rows from a row of the row group on, which are not before the
+// last ones.
+func (c *lazyColumn) read(ctx context.Context, row int64, rows int) (*pqfile.Vector, error) {
+	if c.reader == nil {
+		var err error
+		if c.reader, err = c.open(); err != nil {
+			return nil, err
 		}
-	}()
-	for i := range cols {
-		r, err := f.Column(group, &cols[i])
-		if err != nil {
-			return err
-		}
-		readers = append(readers, r)
 	}
-	vectors := make([]*pqfile.Vector, len(cols))
-	for first, end := f.FirstRow[group], f.FirstRow[group+1]; first < end; {
-		if err := ctx.Err(); err != nil {
-			return err
+	if row > c.row {
+		if err := c.reader.Skip(ctx, row-c.row); err != nil {
+			return nil, err
 		}
-		rows := int(min(batchRows, end-first))
-		for i, r := range readers {
-			v, err := r.Read(ctx, rows)
-			if err == nil && v.Rows != rows {
-				err = io.ErrUnexpectedEOF
-			}
-			if err != nil {
-				return err
-			}
-			vectors[i] = v
-		}
-		if err := each(first, rows, vectors); err != nil {
-			return err
-		}
-		first += int64(rows)
 	}
-	return nil
+	c.row = row + int64(rows)
+	v, err := c.reader.Read(ctx, rows)
+	if err == nil && v.Rows != rows {
+		err = io.ErrUnexpectedEOF
+	}
+	return v, err
+}
+
+func (c *lazyColumn) close() {
+	if c.reader != nil {
+		c.reader.Close()
+	}
 }
 
 // avroColumns is a columnFile over Avro.
@@ -142,20 +223,30 @@ func (f avroColumns) project(t pqfile.Target) (*pqfile.Projection, error) { retu
 // bounds proves nothing: Avro has no statistics.
 func (f avroColumns) bounds(int, *pqfile.Column) (bounds, bool) { return bounds{}, false }
 
-func (f avroColumns) scan(ctx context.Context, p *pqfile.Projection, use func(group int) bool, each eachBatch) error {
-	if !use(0) {
-		return nil
-	}
+// allDictionary is false: Avro has no dictionaries.
+func (f avroColumns) allDictionary(int, *pqfile.Column) bool { return false }
+
+func (f avroColumns) decodedBytes(int, *pqfile.Column) int64 { return -1 }
+
+func (f avroColumns) groups() []int64 { return []int64{0, -1} }
+
+func (f avroColumns) scan(ctx context.Context, p *pqfile.Projection, _ int, each eachBatch) error {
 	r, err := f.RowReader(p)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	stored := int64(0)
+	for _, b := range f.Blocks {
+		stored += b.Size
+	}
+	const ratio = 4 // a guess at the compression
+	batch := batchOf(f.Rows, ratio*stored)
 	for first := int64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		cols, err := r.Read(ctx, batchRows)
+		cols, err := r.Read(ctx, batch)
 		if err == io.EOF {
 			return nil
 		}
@@ -163,11 +254,32 @@ func (f avroColumns) scan(ctx context.Context, p *pqfile.Projection, use func(gr
 			return err
 		}
 		rows := cols[0].Rows // a key or a position-delete file has at least one column
-		if err := each(first, rows, cols); err != nil {
+		column := func(i int) (*pqfile.Vector, error) { return cols[i], nil }
+		if err := each(rowBatch{first, rows, column}); err != nil {
 			return err
 		}
 		first += int64(rows)
 	}
+}
+
+// scanFrom reads the projected columns of a file from a row on.
+func scanFrom(ctx context.Context, f columnFile, p *pqfile.Projection, from int64, each eachBatch) error {
+	groups := f.groups()
+	for g := range len(groups) - 1 {
+		if end := groups[g+1]; end == groups[g] || end >= 0 && end <= from {
+			continue
+		}
+		err := f.scan(ctx, p, g, func(rows rowBatch) error {
+			if rows.first < from { // the cut between what was read and what was not is one of batches
+				return nil
+			}
+			return each(rows)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deleteFileError gives an error from reading a delete file this package's

@@ -2,26 +2,28 @@ package deletes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/snapshot"
 )
 
 // Equality deletes become positions once: the key columns of a data file are
-// read against key sets, in one pass over the row groups that can hold a key.
-// Results are kept by runs of delete files (equality_runs.go), in memory and on
-// disk, so that a grown delete set costs only what is new.
+// read against key sets, in one pass over the row groups that can hold a key
+// (equality_match.go). Results are kept by runs of delete files
+// (equality_runs.go), in memory and on disk, so that a grown delete set costs
+// only what is new. Keys that memory has no room for are matched in passes.
 
 // equalityFormat is part of the keys of persisted results: raise it when a
 // change here could change a result.
 const equalityFormat = 1
 
-// jointBytes bounds the key sets that one pass over a data file holds.
-const jointBytes = 256 << 20
+// DefaultKeyBytes is the memory for keys when none is set: that of three
+// million keys of a long, or one million of a short text.
+const DefaultKeyBytes = 128 << 20
 
 // equality returns the positions that each equality delete of f gives.
 func (r *Resolver) equality(ctx context.Context, t *snapshot.Table, store source.Store, f *snapshot.File) ([]*Positions, error) {
@@ -117,22 +119,8 @@ func (r *Resolver) equalityGroup(ctx context.Context, store source.Store, data *
 	for _, run := range runs {
 		missing = run.appendMissing(missing)
 	}
-	for len(missing) > 0 {
-		n, err := r.loadKeys(ctx, data.keys, missing)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.match(ctx, data, missing[:n]); err != nil {
-			return nil, err
-		}
-		for _, run := range missing[:n] {
-			if run.result, err = run.found.positions(); err != nil {
-				return nil, err
-			}
-			run.known, run.set, run.found = true, nil, builder{}
-			r.keep(ctx, data.resultKey(run), run.result)
-		}
-		missing = missing[n:]
+	if err := r.matchAll(ctx, data, missing); err != nil {
+		return nil, err
 	}
 	found := make([]*Positions, len(runs))
 	for i, run := range runs {
@@ -151,34 +139,70 @@ func (d *keyedData) resultKey(run *run) string {
 	return fmt.Sprintf("deletes/equality/%d|%s|%s|%s|%v", equalityFormat, d.obj.Version(), run.identity(), d.keys.identity, d.constants)
 }
 
+// matchAll finds the results of runs, in as many passes over the data file as
+// memory for keys demands.
+func (r *Resolver) matchAll(ctx context.Context, data *keyedData, missing []*run) error {
+	for len(missing) > 0 {
+		n, err := r.loadKeys(ctx, data.keys, missing)
+		if err != nil {
+			return err
+		}
+		if err := r.match(ctx, data, missing[:n]); err != nil {
+			return err
+		}
+		for _, run := range missing[:n] {
+			run.from, run.set = run.set.next, nil
+			if run.from != nil { // the last of the n: its other keys come next
+				n--
+				break
+			}
+			if run.result, err = run.found.positions(); err != nil {
+				return err
+			}
+			run.known, run.found = true, builder{}
+			r.keep(ctx, data.resultKey(run), run.result)
+		}
+		missing = missing[n:]
+	}
+	return nil
+}
+
 // loadKeys gives the first n of missing their key sets, as many as one pass may
-// hold, at least one.
+// hold, at least one. Of the last one it may be only a part.
 func (r *Resolver) loadKeys(ctx context.Context, keys *keySchema, missing []*run) (n int, err error) {
 	var total int64
-	for n < len(missing) && total < jointBytes {
+	for n < len(missing) && total < r.opt.KeyBytes {
 		run := missing[n]
 		if run.set, err = r.keySet(ctx, keys, run); err != nil {
 			return 0, err
 		}
 		total += run.set.size()
 		n++
+		if run.set.next != nil {
+			break
+		}
 	}
 	return n, nil
 }
 
-// keySet returns the keys of a run of delete files, through the cache: all data
-// files that it covers share them. Sets are hashed with the Resolver's seeds, so
-// the cache key has those too.
+// keySet returns the keys of a run of delete files from run.from on, as many as
+// memory allows, through the cache: all data files that the run covers share
+// them. Sets are hashed with the Resolver's seeds, so the cache key has those
+// too.
 func (r *Resolver) keySet(ctx context.Context, keys *keySchema, run *run) (*keySet, error) {
-	key := fmt.Sprintf("deletes/keys|%x|%s|%s", r.hash.ints, run.identity(), keys.identity)
+	key := fmt.Sprintf("deletes/keys|%x|%s|%s", r.hash.ints, run.part(), keys.identity)
 	return get(ctx, r, key, func(ctx context.Context) (*keySet, int64, error) {
 		s, err := newKeySet(keys.view.Leaves)
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s: %w", run.files[0].del.Path, err)
 		}
 		batch := newKeyBatch(r.hash, keys.view.Leaves)
-		for _, f := range run.files {
-			if err := r.readKeys(ctx, keys, f, s, batch); err != nil {
+		at := keyCursor{}
+		if run.from != nil {
+			at = *run.from
+		}
+		for ; at.file < len(run.files) && s.next == nil; at = (keyCursor{file: at.file + 1}) {
+			if err := r.readKeys(ctx, keys, run.files[at.file], at, s, batch); err != nil {
 				return nil, 0, deleteFileError(err)
 			}
 		}
@@ -187,9 +211,13 @@ func (r *Resolver) keySet(ctx context.Context, keys *keySchema, run *run) (*keyS
 	})
 }
 
-// readKeys adds the keys of a delete file to a set. Other columns it has are
-// never looked at.
-func (r *Resolver) readKeys(ctx context.Context, keys *keySchema, f equalityFile, into *keySet, batch *keyBatch) error {
+// errFull ends the reading of keys that memory has no room for.
+var errFull = errors.New("enough keys")
+
+// readKeys adds the keys of a delete file from a row on to a set, until that is
+// full. Other columns the file has are never looked at.
+func (r *Resolver) readKeys(ctx context.Context, keys *keySchema, f equalityFile, from keyCursor, into *keySet, batch *keyBatch) error {
+	r.opt.Counters.KeyFiles.Add(1)
 	file, err := r.openColumns(ctx, f.obj, f.del)
 	if err != nil {
 		return err
@@ -203,54 +231,18 @@ func (r *Resolver) readKeys(ctx context.Context, keys *keySchema, f equalityFile
 			return fmt.Errorf("%w: %s: no column %d, %q, which its equality ids name", ErrCorrupt, f.del.Path, col.Leaf.FieldID, col.Leaf.Name)
 		}
 	}
-	return file.scan(ctx, proj, func(int) bool { return true }, func(_ int64, rows int, cols []*pqfile.Vector) error {
-		if err := batch.load(rows, cols); err != nil {
+	err = scanFrom(ctx, file, proj, from.row, func(rows rowBatch) error {
+		if into.n > 0 && into.size() >= r.opt.KeyBytes {
+			into.next = &keyCursor{from.file, rows.first}
+			return errFull
+		}
+		if err := batch.load(rows); err != nil {
 			return err
 		}
 		return into.insert(batch)
 	})
-}
-
-// match reads the data file's key columns once and finds the rows of each run.
-func (r *Resolver) match(ctx context.Context, data *keyedData, runs []*run) error {
-	runs = slices.DeleteFunc(slices.Clone(runs), func(run *run) bool { return run.set.empty() })
-	if len(runs) == 0 {
+	if err == errFull {
 		return nil
 	}
-	file, err := r.openColumns(ctx, data.obj, data.file)
-	if err != nil {
-		return err
-	}
-	proj, err := file.project(data.keys.target(data.constants))
-	if err != nil {
-		return err
-	}
-	finders := make([]*finder, len(runs))
-	for i, run := range runs {
-		finders[i] = newFinder(run.set)
-	}
-	active := make([]int, 0, len(runs)) // whose keys the group at hand can hold
-	use := func(group int) bool {
-		active = active[:0]
-		for i, run := range runs {
-			if run.set.mayMatch(file, group, proj.Columns) {
-				active = append(active, i)
-			}
-		}
-		return len(active) > 0
-	}
-	batch := newKeyBatch(r.hash, data.keys.view.Leaves)
-	return file.scan(ctx, proj, use, func(first int64, rows int, cols []*pqfile.Vector) error {
-		if err := batch.load(rows, cols); err != nil {
-			return err
-		}
-		for _, i := range active {
-			for row, code := range finders[i].find(batch) {
-				if code != 0 {
-					runs[i].found.add(first + int64(row))
-				}
-			}
-		}
-		return nil
-	})
+	return err
 }

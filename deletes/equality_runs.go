@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/icefs/icefs/internal/source"
@@ -59,7 +60,10 @@ type run struct {
 	result *Positions
 	parts  []*run // if it is not known, but some of these are
 
-	set   *keySet // while it is matched
+	// While it is matched: keys, where these begin (nil: at the first file's first
+	// row), and the rows that they and those before them gave.
+	set   *keySet
+	from  *keyCursor
 	found builder
 }
 
@@ -90,6 +94,14 @@ func (n *run) identity() string {
 		h.Write(n.files[i].hash[:])
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// part tells the keys from n.from on apart from any other.
+func (n *run) part() string {
+	if n.from == nil {
+		return n.identity()
+	}
+	return fmt.Sprintf("%s@%d.%d", n.identity(), n.from.file, n.from.row)
 }
 
 // lookUp finds the run's result if it is kept, or else, if deep, its parts'.

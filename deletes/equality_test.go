@@ -392,9 +392,8 @@ func TestEqualityPrunes(t *testing.T) {
 // TestEqualityPrunesCutBounds: an upper bound that was cut and not made larger
 // must not hide a value that begins with it.
 func TestEqualityPrunesCutBounds(t *testing.T) {
-	c := keyColumn{leaf: &pqfile.Node{Type: pqfile.ByteArray}}
-	c.bytes.insert(1, []byte("abcdefgh"))
-	c.min, c.max = c.bytes.extremes()
+	c := keyColumn{leaf: &pqfile.Node{Type: pqfile.ByteArray}, arena: []byte("abcdefgh"), ends: []uint64{8}}
+	c.findExtremes(1)
 	for _, b := range []struct {
 		low, high string
 		meets     bool

@@ -30,6 +30,19 @@ func (h hasher) int(k uint64) uint32 {
 	return uint32(lo>>32) ^ uint32(lo)
 }
 
+// byteString hashes a value that is kept as bytes.
+func (h hasher) byteString(b []byte) uint32 { return uint32(maphash.Bytes(h.bytes, b)) }
+
+// nullHash stands for the hash of NULL.
+const nullHash = 0x9E3779B9
+
+// fold adds the hash of a column's value to that of the columns before, 0 for
+// the first.
+func fold(hash, column uint32) uint32 {
+	x := (hash ^ column) * 0x9E3779B1
+	return x ^ x>>16
+}
+
 // hashedValues are the values of a column that are not NULL, or those of its
 // dictionary, hashed once for all key sets that they are looked up in.
 type hashedValues struct {
@@ -60,7 +73,7 @@ func (v *hashedValues) load(h hasher, leaf *pqfile.Node, from *pqfile.Values) {
 	v.bytes = from
 	if !keepsInts(leaf) {
 		for i := range v.hashes {
-			v.hashes[i] = uint32(maphash.Bytes(h.bytes, v.at(i)))
+			v.hashes[i] = h.byteString(v.at(i))
 		}
 		return
 	}
@@ -115,39 +128,36 @@ func doubleKey(b uint64) uint64 {
 
 // columnBatch is a run of rows of one key column.
 type columnBatch struct {
-	leaf    *pqfile.Node
-	rows    int
-	present int     // rows that are not NULL
-	def     []uint8 // levels, if any row is NULL
-	repeat  bool    // values has one value, for all rows that are present
-	values  *hashedValues
-	index   []uint32 // dictionary-coded: the value of the i-th row present is values' index[i]
-	dict    *pqfile.Values
+	leaf   *pqfile.Node
+	rows   int
+	places []int32 // each row's place among the rows present, -1 for NULL; nil if none is NULL
+	repeat bool    // values has one value, for all rows that are present
+	values *hashedValues
+	index  []uint32 // dictionary-coded: the value of the i-th row present is values' index[i]
+	dict   *pqfile.Values
 
 	plain, coded hashedValues // memory of values
+	memory       []int32      // of places
+	passes       []bool       // which of dict's values pass the filter of a keyProbe; empty if not asked yet
 }
 
 // load takes a vector of rows. It is used until the next load.
 func (b *columnBatch) load(h hasher, rows int, v *pqfile.Vector) error {
-	b.rows, b.present, b.def, b.repeat, b.index = rows, rows, nil, v.Repeat, nil
+	b.rows, b.places, b.repeat, b.index = rows, nil, v.Repeat, nil
+	present := rows
 	if v.Def != nil {
-		b.present = 0
-		for _, d := range v.Def {
-			if int(d) == b.leaf.MaxDef {
-				b.present++
-			}
-		}
-		if b.present < rows {
-			b.def = v.Def
+		present = b.place(v.Def)
+		if present < rows {
+			b.places = b.memory
 		}
 	}
 	values := v.Values.N
-	if v.Repeat && b.present > 0 {
-		values = b.present * v.Values.N // one value stands for all
+	if v.Repeat && present > 0 {
+		values = present * v.Values.N // one value stands for all
 	} else if v.Repeat {
 		values = 0
 	}
-	if v.Rep != nil || v.Def != nil && len(v.Def) != rows || values != b.present {
+	if v.Rep != nil || v.Def != nil && len(v.Def) != rows || values != present {
 		return fmt.Errorf("internal error: key column %q: %d levels and %d values in %d rows", b.leaf.Name, len(v.Def), v.Values.N, rows)
 	}
 	if v.Values.Dict == nil {
@@ -157,10 +167,95 @@ func (b *columnBatch) load(h hasher, rows int, v *pqfile.Vector) error {
 	}
 	if b.dict != v.Values.Dict {
 		b.coded.load(h, b.leaf, v.Values.Dict)
-		b.dict = v.Values.Dict
+		b.dict, b.passes = v.Values.Dict, b.passes[:0]
 	}
 	b.values, b.index = &b.coded, v.Values.Index
 	return nil
+}
+
+// place finds each row's place among those present, and returns how many are.
+func (b *columnBatch) place(def []uint8) int {
+	b.memory = slices.Grow(b.memory[:0], len(def))[:len(def)]
+	n := int32(0)
+	for row, d := range def {
+		b.memory[row] = -1
+		if int(d) == b.leaf.MaxDef {
+			b.memory[row] = n
+			n++
+		}
+	}
+	return int(n)
+}
+
+// value returns where in values a row's value is, -1 if it is NULL.
+func (b *columnBatch) value(row int) int {
+	if b.places != nil {
+		if row = int(b.places[row]); row < 0 {
+			return -1
+		}
+	}
+	switch {
+	case b.repeat:
+		return 0
+	case b.index != nil:
+		return int(b.index[row])
+	}
+	return row
+}
+
+func (b *columnBatch) hash(row int) uint32 {
+	if v := b.value(row); v >= 0 {
+		return b.values.hashes[v]
+	}
+	return nullHash
+}
+
+// appendPassing appends the rows whose values pass a filter, always the same
+// one while a dictionary is.
+func (b *columnBatch) appendPassing(dst []int32, f *keyFilter) []int32 {
+	switch {
+	case b.places != nil || b.repeat:
+		for row := range b.rows {
+			if f.has(b.hash(row)) {
+				dst = append(dst, int32(row))
+			}
+		}
+	case b.index != nil:
+		passes := b.dictionary(f)
+		for row, x := range b.index {
+			if passes[x] {
+				dst = append(dst, int32(row))
+			}
+		}
+	default:
+		for row, hash := range b.values.hashes {
+			if f.has(hash) {
+				dst = append(dst, int32(row))
+			}
+		}
+	}
+	return dst
+}
+
+// dictionary tells which values of the dictionary pass the filter.
+func (b *columnBatch) dictionary(f *keyFilter) []bool {
+	if len(b.passes) < len(b.coded.hashes) {
+		for _, hash := range b.coded.hashes {
+			b.passes = append(b.passes, f.has(hash))
+		}
+	}
+	return b.passes
+}
+
+// keepPassing keeps those of rows whose values pass a filter.
+func (b *columnBatch) keepPassing(rows []int32, f *keyFilter) []int32 {
+	kept := rows[:0]
+	for _, row := range rows {
+		if f.has(b.hash(int(row))) {
+			kept = append(kept, row)
+		}
+	}
+	return kept
 }
 
 // keyBatch is a run of rows of all key columns.
@@ -178,12 +273,30 @@ func newKeyBatch(h hasher, leaves []*pqfile.Node) *keyBatch {
 	return b
 }
 
-func (b *keyBatch) load(rows int, cols []*pqfile.Vector) error {
-	b.rows = rows
+// load takes all columns of a batch of rows.
+func (b *keyBatch) load(rows rowBatch) error {
+	b.rows = rows.rows
 	for i := range b.columns {
-		if err := b.columns[i].load(b.hash, rows, cols[i]); err != nil {
+		if err := b.loadColumn(i, rows); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// loadColumn takes one column of a batch of rows.
+func (b *keyBatch) loadColumn(i int, rows rowBatch) error {
+	v, err := rows.column(i)
+	if err != nil {
+		return err
+	}
+	return b.columns[i].load(b.hash, rows.rows, v)
+}
+
+// hashOf is the hash of a row's key.
+func (b *keyBatch) hashOf(row int) (hash uint32) {
+	for i := range b.columns {
+		hash = fold(hash, b.columns[i].hash(row))
+	}
+	return hash
 }

@@ -1,50 +1,57 @@
 package deletes
 
 import (
+	"bytes"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
-// keySet is the set of keys of equality-delete files of one key.
-//
-// Each column numbers its distinct values with codes from 1; nullCode is NULL
-// and 0 a value that no key has. A key of several columns is found in steps:
-// the codes of the first two columns give a code of the pair, that and the
-// third column's code one of the triple, and so on; rows drop out with the first
-// 0. So keys are looked up column by column, without building one per row, and a
-// dictionary's values are looked up once.
-//
-// Immutable once built, and then safe for concurrent use.
+// keySet is distinct keys of equality-delete files of one key: their values,
+// column by column, found by the hash of the whole key. Immutable once built,
+// and then safe for concurrent use.
 type keySet struct {
+	n       int
 	columns []keyColumn
-	steps   []intMap // steps[i] has (code so far)<<32 | code in column i+1
+	// slots is an open-addressing hash table, at most half full and a power of two
+	// long. A slot is 0 if free, else the key's hash in its upper and the key's
+	// number, from 1, in its lower 32 bits.
+	slots []uint64
+	// next is where the keys go on that did not fit, nil if these are all.
+	next *keyCursor
+}
+
+// keyCursor is a row of a delete file of a run.
+type keyCursor struct {
+	file int
+	row  int64
 }
 
 const (
-	// nullCode stands for NULL in a column.
-	nullCode = math.MaxUint32
-	// maxCodes keeps codes clear of it.
-	maxCodes = math.MaxUint32 - 2*batchRows
+	// minSlots is the least size of the hash table of a set that has a key.
+	minSlots = 16
+	// maxKeys keeps keys' numbers within 32 bits.
+	maxKeys = 1<<32 - 2*batchRows
 )
 
-// keyColumn is the values that a column takes in a keySet.
+// keyColumn is the values of a column in a keySet, by key.
 type keyColumn struct {
-	leaf    *pqfile.Node // in the view of the key schema
-	hasNull bool
-	ints    intMap  // values of up to 8 bytes
-	bytes   byteMap // other values
+	leaf  *pqfile.Node // in the view of the key schema
+	null  []bool       // nil if no key has NULL
+	ints  []uint64     // values of up to 8 bytes
+	arena []byte       // other values, end to end
+	ends  []uint64     // where each ends
 	// For pruning: ascending values of a signed integer column, and the extremes
-	// of a byte-array column.
+	// of a byte-array column with a value that is not NULL.
 	sorted   []int64
+	ranged   bool
 	min, max []byte
 }
 
 // newKeySet returns an empty set for the leaves of a view.
 func newKeySet(leaves []*pqfile.Node) (*keySet, error) {
-	s := &keySet{columns: make([]keyColumn, len(leaves)), steps: make([]intMap, len(leaves)-1)}
+	s := &keySet{columns: make([]keyColumn, len(leaves))}
 	for i, leaf := range leaves {
 		switch leaf.Type {
 		case pqfile.Boolean, pqfile.Int32, pqfile.Int64, pqfile.Float, pqfile.Double,
@@ -57,78 +64,142 @@ func newKeySet(leaves []*pqfile.Node) (*keySet, error) {
 	return s, nil
 }
 
-// empty reports whether the set has no key.
-func (s *keySet) empty() bool {
-	c := &s.columns[0]
-	return c.ints.n == 0 && c.bytes.n == 0 && !c.hasNull
-}
-
-// size estimates the heap kept.
+// size is about the heap kept.
 func (s *keySet) size() int64 {
-	n := int64(128)
+	n := 128 + 8*int64(cap(s.slots))
 	for i := range s.columns {
 		c := &s.columns[i]
-		n += 256 + c.ints.size() + c.bytes.size() + 8*int64(cap(c.sorted))
-	}
-	for i := range s.steps {
-		n += s.steps[i].size()
+		n += 256 + int64(cap(c.null)) + 8*int64(cap(c.ints)+cap(c.ends)+cap(c.sorted)) + int64(cap(c.arena))
 	}
 	return n
 }
 
 // insert adds the keys of a batch of rows.
 func (s *keySet) insert(b *keyBatch) error {
-	codes := make([]uint32, b.rows)
-	s.columns[0].insert(codes, &b.columns[0])
-	column := make([]uint32, b.rows)
-	for i := range s.steps {
-		s.columns[i+1].insert(column, &b.columns[i+1])
-		for r, code := range codes {
-			k := uint64(code)<<32 | uint64(column[r])
-			codes[r] = s.steps[i].insert(b.hash.int(k), k)
-		}
+	if s.n > maxKeys {
+		return fmt.Errorf("more than %d distinct keys: %w", uint32(maxKeys), ErrUnsupported)
 	}
-	return s.checkSize()
-}
-
-// insert adds a column's values, writing the code of each row.
-func (c *keyColumn) insert(codes []uint32, b *columnBatch) {
-	k := 0
-	for r := range codes {
-		if b.def != nil && int(b.def[r]) != b.leaf.MaxDef {
-			c.hasNull = true
-			codes[r] = nullCode
+	for row := range b.rows {
+		hash := b.hashOf(row)
+		if s.has(hash, b, row) {
 			continue
 		}
-		x := k
-		switch {
-		case b.repeat:
-			x = 0
-		case b.index != nil: // only values that rows use: the dictionary's others are no keys
-			x = int(b.index[k])
+		s.reserve()
+		for i := range s.columns {
+			s.columns[i].append(&b.columns[i], row, s.n)
 		}
-		k++
-		if keepsInts(c.leaf) {
-			codes[r] = c.ints.insert(b.values.hashes[x], b.values.ints[x])
-		} else {
-			codes[r] = c.bytes.insert(b.values.hashes[x], b.values.at(x))
+		s.n++
+		s.slots[s.free(hash)] = uint64(hash)<<32 | uint64(s.n)
+	}
+	return nil
+}
+
+// reserve makes room for one more key.
+func (s *keySet) reserve() {
+	if 2*(s.n+1) <= len(s.slots) {
+		return
+	}
+	old := s.slots
+	s.slots = make([]uint64, max(minSlots, 2*len(old)))
+	for _, slot := range old {
+		if slot != 0 {
+			s.slots[s.free(uint32(slot>>32))] = slot
 		}
 	}
 }
 
-// checkSize keeps codes within their 32 bits.
-func (s *keySet) checkSize() error {
-	most := 0
+// free returns the slot where a key that is not in the set belongs.
+func (s *keySet) free(hash uint32) uint32 {
+	mask := uint32(len(s.slots) - 1)
+	i := hash & mask
+	for s.slots[i] != 0 {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// has reports whether the key of a row, of the given hash, is in the set.
+func (s *keySet) has(hash uint32, b *keyBatch, row int) bool {
+	if s.n == 0 {
+		return false
+	}
+	mask := uint32(len(s.slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		slot := s.slots[i]
+		if slot == 0 {
+			return false
+		}
+		if uint32(slot>>32) == hash && s.equal(int(uint32(slot)-1), b, row) {
+			return true
+		}
+	}
+}
+
+func (s *keySet) equal(key int, b *keyBatch, row int) bool {
 	for i := range s.columns {
-		most = max(most, s.columns[i].ints.n, s.columns[i].bytes.n)
+		if !s.columns[i].equal(key, &b.columns[i], row) {
+			return false
+		}
 	}
-	for i := range s.steps {
-		most = max(most, s.steps[i].n)
+	return true
+}
+
+// equal compares a key's value with a row's. NULL equals NULL.
+func (c *keyColumn) equal(key int, b *columnBatch, row int) bool {
+	v := b.value(row)
+	switch {
+	case v < 0 || c.isNull(key):
+		return v < 0 && c.isNull(key)
+	case keepsInts(c.leaf):
+		return c.ints[key] == b.values.ints[v]
 	}
-	if most > maxCodes {
-		return fmt.Errorf("more than %d distinct keys: %w", uint32(maxCodes), ErrUnsupported)
+	return bytes.Equal(c.bytes(key), b.values.at(v))
+}
+
+func (c *keyColumn) isNull(key int) bool { return c.null != nil && c.null[key] }
+
+// bytes is a key's value that is kept as bytes.
+func (c *keyColumn) bytes(key int) []byte {
+	start := uint64(0)
+	if key > 0 {
+		start = c.ends[key-1]
 	}
-	return nil
+	return c.arena[start:c.ends[key]]
+}
+
+// hash is the hash of a key's value, as of a row's.
+func (c *keyColumn) hash(h hasher, key int) uint32 {
+	switch {
+	case c.isNull(key):
+		return nullHash
+	case keepsInts(c.leaf):
+		return h.int(c.ints[key])
+	}
+	return h.byteString(c.bytes(key))
+}
+
+// append adds the value of a row, for key number n.
+func (c *keyColumn) append(b *columnBatch, row, n int) {
+	v := b.value(row)
+	if v < 0 && c.null == nil {
+		c.null = make([]bool, n, n+batchRows)
+	}
+	if c.null != nil {
+		c.null = append(c.null, v < 0)
+	}
+	switch {
+	case keepsInts(c.leaf):
+		k := uint64(0)
+		if v >= 0 {
+			k = b.values.ints[v]
+		}
+		c.ints = append(c.ints, k)
+	default:
+		if v >= 0 {
+			c.arena = append(c.arena, b.values.at(v)...)
+		}
+		c.ends = append(c.ends, uint64(len(c.arena)))
+	}
 }
 
 // finish derives what pruning needs.
@@ -137,116 +208,42 @@ func (s *keySet) finish() {
 		c := &s.columns[i]
 		switch {
 		case signedOrder(c.leaf):
-			c.sorted = make([]int64, 0, c.ints.n)
-			for _, k := range c.ints.keys {
-				if c.leaf.Type == pqfile.Int32 {
-					c.sorted = append(c.sorted, int64(int32(uint32(k))))
-				} else {
-					c.sorted = append(c.sorted, int64(k))
-				}
-			}
-			slices.Sort(c.sorted)
+			c.sorted = c.signedValues()
 		case c.leaf.Type == pqfile.ByteArray:
-			c.min, c.max = c.bytes.extremes()
+			c.findExtremes(s.n)
 		}
 	}
 }
 
-// finder looks rows up in a keySet. Not safe for concurrent use.
-type finder struct {
-	set    *keySet
-	memos  []dictCodes
-	codes  []uint32 // of the key so far, by row
-	column []uint32 // of the column at hand, by row
-}
-
-// dictCodes are the codes of one dictionary's values.
-type dictCodes struct {
-	dict  *pqfile.Values
-	codes []uint32
-}
-
-func newFinder(s *keySet) *finder { return &finder{set: s, memos: make([]dictCodes, len(s.columns))} }
-
-// find returns the code of each row's key, 0 for rows whose key is not in the
-// set. The result is valid until the next call.
-func (f *finder) find(b *keyBatch) []uint32 {
-	f.codes = f.columnCodes(f.codes, 0, &b.columns[0])
-	for i := range f.set.steps {
-		f.column = f.columnCodes(f.column, i+1, &b.columns[i+1])
-		step := &f.set.steps[i]
-		for r, code := range f.codes {
-			if code != 0 {
-				f.codes[r] = 0
-				if c := f.column[r]; c != 0 {
-					k := uint64(code)<<32 | uint64(c)
-					f.codes[r] = step.find(b.hash.int(k), k)
-				}
-			}
+// signedValues are the values of a signed integer column, ascending, once each.
+func (c *keyColumn) signedValues() []int64 {
+	values := make([]int64, 0, len(c.ints))
+	for key, v := range c.ints {
+		switch {
+		case c.isNull(key):
+		case c.leaf.Type == pqfile.Int32:
+			values = append(values, int64(int32(uint32(v))))
+		default:
+			values = append(values, int64(v))
 		}
 	}
-	return f.codes
+	slices.Sort(values)
+	return slices.Clip(slices.Compact(values))
 }
 
-// columnCodes writes the code of each row of column i to dst, grown as needed.
-func (f *finder) columnCodes(dst []uint32, i int, b *columnBatch) []uint32 {
-	c := &f.set.columns[i]
-	dst = slices.Grow(dst[:0], b.rows)[:b.rows]
-	// Codes of the values go to the end, and from there to their rows: a row
-	// never lies behind its value.
-	values := dst[b.rows-b.present:]
-	switch {
-	case b.present == 0:
-	case b.index != nil:
-		codes := f.dictionary(i, b)
-		for k, x := range b.index {
-			values[k] = codes[x]
+// findExtremes finds the least and the greatest value of n keys.
+func (c *keyColumn) findExtremes(n int) {
+	for key := range n {
+		if c.isNull(key) {
+			continue
 		}
-	case b.repeat:
-		c.find(values[:1], b.values)
-		for k := range values {
-			values[k] = values[0]
+		v := c.bytes(key)
+		if !c.ranged || bytes.Compare(v, c.min) < 0 {
+			c.min = v
 		}
-	default:
-		c.find(values, b.values)
-	}
-	if b.def == nil {
-		return dst
-	}
-	null := uint32(0)
-	if c.hasNull {
-		null = nullCode
-	}
-	for r, d := range b.def {
-		if int(d) == b.leaf.MaxDef {
-			dst[r], values = values[0], values[1:]
-		} else {
-			dst[r] = null
+		if !c.ranged || bytes.Compare(v, c.max) > 0 {
+			c.max = v
 		}
-	}
-	return dst
-}
-
-// dictionary returns the codes of all values of the dictionary at hand.
-func (f *finder) dictionary(i int, b *columnBatch) []uint32 {
-	m := &f.memos[i]
-	if m.dict != b.dict {
-		m.dict = b.dict
-		m.codes = slices.Grow(m.codes[:0], b.dict.N)[:b.dict.N]
-		f.set.columns[i].find(m.codes, b.values)
-	}
-	return m.codes
-}
-
-// find writes the codes of values.
-func (c *keyColumn) find(dst []uint32, v *hashedValues) {
-	if keepsInts(c.leaf) {
-		for i := range dst {
-			dst[i] = c.ints.find(v.hashes[i], v.ints[i])
-		}
-		return
-	}
-	for i := range dst {
-		dst[i] = c.bytes.find(v.hashes[i], v.at(i))
+		c.ranged = true
 	}
 }

@@ -81,7 +81,7 @@ func (r *Resolver) readPositionDeletes(ctx context.Context, obj source.Object, d
 		return nil, deleteFileError(err)
 	}
 	c := positionCollector{builders: make(map[string]*builder)}
-	err = file.scan(ctx, proj, func(int) bool { return true }, c.add)
+	err = scanFrom(ctx, file, proj, 0, c.add)
 	if c.err != nil {
 		err = fmt.Errorf("%w: %s: %w", ErrCorrupt, del.Path, c.err)
 	}
@@ -105,9 +105,17 @@ type positionCollector struct {
 
 // add takes a batch of rows. Both columns are required: the reader has refused
 // NULLs.
-func (c *positionCollector) add(_ int64, rows int, cols []*pqfile.Vector) error {
-	paths, pos := &cols[0].Values, &cols[1].Values
-	if cols[0].Repeat || cols[1].Repeat || paths.N != rows || pos.N != rows {
+func (c *positionCollector) add(batch rowBatch) error {
+	pathColumn, err := batch.column(0)
+	if err != nil {
+		return err
+	}
+	posColumn, err := batch.column(1)
+	if err != nil {
+		return err
+	}
+	rows, paths, pos := batch.rows, &pathColumn.Values, &posColumn.Values
+	if pathColumn.Repeat || posColumn.Repeat || paths.N != rows || pos.N != rows {
 		c.err = fmt.Errorf("%d paths and %d positions in %d rows", paths.N, pos.N, rows)
 		return c.err
 	}

@@ -80,7 +80,7 @@ func integerBound(t pqfile.Type, b []byte) (int64, bool) {
 func (s *keySet) mayMatch(file columnFile, group int, cols []pqfile.Column) bool {
 	for i := range s.columns {
 		c := &s.columns[i]
-		if c.hasNull && cols[i].Source != nil && cols[i].Source.MaxDef > 0 {
+		if c.null != nil && cols[i].Source != nil && cols[i].Source.MaxDef > 0 {
 			continue
 		}
 		b, ok := file.bounds(group, &cols[i])
@@ -98,7 +98,7 @@ func (c *keyColumn) meets(b bounds) bool {
 		// Writers cut long bounds, and not all make a cut upper bound larger: a value
 		// that begins with it counts as within.
 		least := c.min[:min(len(c.min), len(b.highBytes))]
-		return c.bytes.n > 0 && bytes.Compare(c.max, b.lowBytes) >= 0 && bytes.Compare(least, b.highBytes) <= 0
+		return c.ranged && bytes.Compare(c.max, b.lowBytes) >= 0 && bytes.Compare(least, b.highBytes) <= 0
 	case signedOrder(c.leaf):
 		i := sort.Search(len(c.sorted), func(i int) bool { return c.sorted[i] >= b.low })
 		return i < len(c.sorted) && c.sorted[i] <= b.high

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -43,6 +44,11 @@ type Options struct {
 	Log     *slog.Logger  // nil = discard
 	Stats   *pqfile.Stats // may be nil
 	Pools   *pqfile.Pools // may be nil
+	// Counters may be nil.
+	Counters *Counters
+	// KeyBytes bounds the memory for keys of equality deletes that one pass over a
+	// data file takes, about: more keys take more passes. 0 = DefaultKeyBytes.
+	KeyBytes int64
 }
 
 // Resolver resolves the deletes of data files to Positions, through caches that
@@ -51,6 +57,7 @@ type Resolver struct {
 	opt     Options
 	hash    hasher
 	schemas schemaMemo
+	slots   chan struct{} // one for each row group that is matched at the moment
 }
 
 // NewResolver returns a Resolver.
@@ -58,7 +65,13 @@ func NewResolver(opt Options) *Resolver {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Resolver{opt: opt, hash: newHasher()}
+	if opt.Counters == nil {
+		opt.Counters = &Counters{}
+	}
+	if opt.KeyBytes <= 0 {
+		opt.KeyBytes = DefaultKeyBytes
+	}
+	return &Resolver{opt: opt, hash: newHasher(), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // parallelFiles is how many delete files of one data file are read at a time:

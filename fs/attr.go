@@ -2,7 +2,6 @@ package fs
 
 import (
 	"context"
-	"math"
 	"syscall"
 	"time"
 
@@ -18,25 +17,6 @@ type node struct {
 	gofs.Inode
 	readOnly
 	fs *FS
-}
-
-var _ gofs.NodeStatfser = (*node)(nil)
-
-// Block sizes of Statfs: what is shown has no size as a whole, but some tools
-// refuse a file system of zero blocks.
-const (
-	blockSize   = 4096
-	totalBlocks = 1 << 40 / blockSize
-	maxNameLen  = 255
-)
-
-// Statfs reports a full file system of one TiB.
-func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
-	out.Bsize, out.Frsize = blockSize, blockSize
-	out.Blocks = totalBlocks
-	out.Files = math.MaxUint32
-	out.NameLen = maxNameLen
-	return 0
 }
 
 // mode of a kind of entry, file type included.
@@ -83,7 +63,8 @@ func sizeOf(ctx context.Context, n tree.Node) (int64, error) {
 }
 
 // getattr answers a stat of an open or looked-up node.
-func (n *node) getattr(ctx context.Context, what tree.Node, out *fuse.AttrOut) syscall.Errno {
+func (n *node) getattr(ctx context.Context, what tree.Node, out *fuse.AttrOut) (errno syscall.Errno) {
+	defer n.fs.watch("stat", &n.Inode, "")(&errno)
 	a, err := what.Attr(ctx)
 	if err != nil {
 		return n.fs.fail(ctx, "stat", &n.Inode, "", err)

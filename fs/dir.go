@@ -21,9 +21,8 @@ type dirNode struct {
 }
 
 var (
-	_ gofs.NodeLookuper       = (*dirNode)(nil)
-	_ gofs.NodeGetattrer      = (*dirNode)(nil)
-	_ gofs.NodeOpendirHandler = (*dirNode)(nil)
+	_ gofs.NodeLookuper  = (*dirNode)(nil)
+	_ gofs.NodeGetattrer = (*dirNode)(nil)
 )
 
 func (n *dirNode) get() tree.Dir {
@@ -51,7 +50,8 @@ const lookupPatience = 50 * time.Millisecond
 // Lookup finds an entry and its attributes. If the size takes long to find, the
 // entry is returned without: the kernel then asks again (Getattr) before it
 // tells or uses a size.
-func (n *dirNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+func (n *dirNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (_ *gofs.Inode, errno syscall.Errno) {
+	defer n.fs.watch("lookup", &n.Inode, name)(&errno)
 	found, err := n.get().Lookup(ctx, name)
 	if err != nil {
 		return nil, n.fs.fail(ctx, "lookup", &n.Inode, name, err)
@@ -92,59 +92,4 @@ func (f *FS) nodeOf(found tree.Node) gofs.InodeEmbedder {
 		return &linkNode{node: node{fs: f}, link: t}
 	}
 	return &fileNode{node: node{fs: f}, file: found.(tree.File)}
-}
-
-// OpendirHandle lists the folder once; the handle then stays on that listing.
-func (n *dirNode) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHandle, uint32, syscall.Errno) {
-	list, err := n.get().Entries(ctx)
-	if err != nil {
-		return nil, 0, n.fs.fail(ctx, "list", &n.Inode, "", err)
-	}
-	self := n.StableAttr().Ino
-	parent := self
-	if _, p := n.Parent(); p != nil {
-		parent = p.StableAttr().Ino
-	}
-	return &dirHandle{fs: n.fs, list: list, self: self, parent: parent}, 0, 0
-}
-
-// dirHandle is an open folder. An entry's offset is its place in the listing,
-// counted from 1, with "." and ".." in front.
-type dirHandle struct {
-	fs           *FS
-	list         []tree.Entry
-	self, parent uint64
-
-	next int // entries given so far; go-fuse serializes calls on a handle
-}
-
-var (
-	_ gofs.FileReaddirenter = (*dirHandle)(nil)
-	_ gofs.FileSeekdirer    = (*dirHandle)(nil)
-)
-
-// Readdirent gives the next entry.
-func (h *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
-	e := fuse.DirEntry{Off: uint64(h.next + 1)}
-	switch i := h.next - 2; {
-	case h.next == 0:
-		e.Name, e.Ino, e.Mode = ".", h.self, syscall.S_IFDIR
-	case h.next == 1:
-		e.Name, e.Ino, e.Mode = "..", h.parent, syscall.S_IFDIR
-	case i < len(h.list):
-		e.Name, e.Ino, e.Mode = h.list[i].Name, h.list[i].Ino, h.fs.mode(h.list[i].Kind)&syscall.S_IFMT
-	default:
-		return nil, 0
-	}
-	h.next++
-	return &e, 0
-}
-
-// Seekdir continues after the entry of an offset.
-func (h *dirHandle) Seekdir(_ context.Context, off uint64) syscall.Errno {
-	if off > uint64(len(h.list)+2) {
-		return syscall.EINVAL
-	}
-	h.next = int(off)
-	return 0
 }

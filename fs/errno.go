@@ -30,6 +30,8 @@ type errnoRule struct {
 // that a name is not in the tree, never that a file behind it is gone.
 func errnoRules() []errnoRule {
 	return []errnoRule{
+		{warehouse.ErrUnavailable, syscall.ETIMEDOUT},
+		{warehouse.ErrDenied, syscall.EACCES},
 		{context.Canceled, syscall.EINTR},
 		{context.DeadlineExceeded, syscall.ETIMEDOUT},
 		{tree.ErrExpired, syscall.ESTALE},
@@ -54,8 +56,8 @@ func errnoRules() []errnoRule {
 	}
 }
 
-// errnoOf maps an error to what a caller sees; EIO if no rule applies.
-func errnoOf(err error) syscall.Errno {
+// Errno maps an error of the tree to what a caller sees; EIO if no rule applies.
+func Errno(err error) syscall.Errno {
 	for _, r := range errnoRules() {
 		if errors.Is(err, r.is) {
 			return r.errno
@@ -101,16 +103,10 @@ func (f *FS) fail(ctx context.Context, op string, at *gofs.Inode, name string, e
 	if ctx.Err() != nil {
 		return syscall.EINTR
 	}
-	errno := errnoOf(err)
+	errno := Errno(err)
 	if errno == syscall.ENOENT || errno == syscall.EINTR {
 		return errno
 	}
-	path := at.Path(nil)
-	if name != "" {
-		path += "/" + name
-	}
-	if f.failures.again(failure{path, errno}, time.Now()) {
-		f.opt.Log.Error("cannot serve a file", "path", path, "call", op, "errno", errno.Error(), "cause", err.Error())
-	}
+	f.failed(ctx, op, pathOf(at, name), errno, err)
 	return errno
 }

@@ -50,7 +50,7 @@ func TestErrnoOf(t *testing.T) {
 		{warehouse.ErrUnsupported, syscall.EOPNOTSUPP},
 		{errors.New("anything else"), syscall.EIO},
 	} {
-		if got := errnoOf(fmt.Errorf("data.csv: %w", c.err)); got != c.want {
+		if got := Errno(fmt.Errorf("data.csv: %w", c.err)); got != c.want {
 			t.Errorf("%v gives %v, want %v", c.err, got, c.want)
 		}
 	}

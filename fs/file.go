@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -16,6 +17,9 @@ import (
 type fileNode struct {
 	node
 	file tree.File
+
+	mu  sync.Mutex
+	way way
 }
 
 var (
@@ -29,7 +33,8 @@ func (n *fileNode) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.Att
 }
 
 // Open opens the file for reading.
-func (n *fileNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+func (n *fileNode) Open(ctx context.Context, flags uint32) (_ gofs.FileHandle, _ uint32, errno syscall.Errno) {
+	defer n.fs.watch("open", &n.Inode, "")(&errno)
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&(syscall.O_TRUNC|syscall.O_CREAT) != 0 {
 		return nil, 0, syscall.EROFS
 	}
@@ -41,11 +46,22 @@ func (n *fileNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uin
 	if err != nil {
 		return nil, 0, n.fs.fail(ctx, "open", &n.Inode, "", err)
 	}
-	cache := uint32(fuse.FOPEN_KEEP_CACHE)
+	handle := &fileHandle{node: n, reader: h}
 	if a.Dynamic {
-		cache = fuse.FOPEN_DIRECT_IO
+		return handle, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_NOFLUSH, 0
 	}
-	return &fileHandle{node: n, reader: h}, cache | fuse.FOPEN_NOFLUSH, 0
+	f, err := n.passFile(ctx, h)
+	if err != nil {
+		h.Close()
+		return nil, 0, n.fs.fail(ctx, "open", &n.Inode, "", err)
+	}
+	if f != nil {
+		return &passedHandle{handle, f}, fuse.FOPEN_NOFLUSH, 0
+	}
+	handle.stats = n.fs.opt.Stats
+	b, ok := h.(borrower)
+	n.fs.readAhead.set(ok && b.Stored(ctx))
+	return handle, fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_NOFLUSH, 0
 }
 
 // reader is an open file of the tree.
@@ -58,6 +74,7 @@ type reader interface {
 type fileHandle struct {
 	node   *fileNode
 	reader reader
+	stats  *Stats // nil for files about the mount itself
 }
 
 var (
@@ -67,11 +84,20 @@ var (
 
 // Read fills dest, or fails: only the end of the file gives less.
 func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if r := h.spliced(ctx, len(dest), off); r != nil {
+		return r, 0
+	}
+	call := h.node.fs.begin("read", &h.node.Inode, "")
 	n, err := h.reader.ReadAt(ctx, dest, off)
+	call.End(n, err != nil && !errors.Is(err, io.EOF))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, h.node.fs.fail(ctx, "read", &h.node.Inode, "", err)
 	}
-	return fuse.ReadResultData(dest[:n]), 0
+	if h.stats != nil {
+		h.stats.CopiedBytes.Add(int64(n))
+	}
+	// A vector is written as it is; go-fuse would fetch a pipe for other data.
+	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
 }
 
 // Release closes the reader.

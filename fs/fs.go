@@ -6,6 +6,8 @@
 //   - page-cache policy: data is immutable for an inode number, so the kernel
 //     keeps pages over opens (FOPEN_KEEP_CACHE) and mmap works; files of .icefs
 //     are read directly;
+//   - bytes of local files handed out without a copy of their own, by
+//     passthrough or splice (passthrough.go), and the read-ahead (readahead.go);
 //   - one table from errors to errno, and one log line per failure (errno.go);
 //   - EROFS for every call that would change something (readonly.go).
 //
@@ -33,6 +35,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"github.com/icefs/icefs/internal/activity"
 	"github.com/icefs/icefs/internal/tree"
 )
 
@@ -70,7 +73,11 @@ type Options struct {
 	FileMode, DirMode uint32
 	AllowOther        bool
 	Flags             []string // further mount flags of fusermount ("noexec")
-	Log               *slog.Logger
+	// NoKernelPath serves every byte by a copy: neither passthrough nor splice.
+	NoKernelPath bool
+	Stats        *Stats // may be nil
+	Log          *slog.Logger
+	Activity     *activity.Log // told of every call; nil = one that logs failures alone
 }
 
 // FS is a mounted tree.
@@ -80,22 +87,36 @@ type FS struct {
 	uid, gid uint32
 	failures failures
 	server   *fuse.Server
+
+	readAhead readAhead
 }
 
 // Mount mounts the tree on dir and serves it until it is unmounted. It returns
 // once the kernel's first request has been answered.
 func Mount(dir string, opt Options) (*FS, error) {
 	f := newFS(dir, opt)
-	server, err := gofs.Mount(dir, &dirNode{node: node{fs: f}, dir: f.opt.Tree.Root()}, f.mountOptions())
+	err := f.serve(&dirNode{node: node{fs: f}, dir: f.opt.Tree.Root()})
 	if err != nil {
 		if text := err.Error(); strings.HasSuffix(text, "\n") { // fusermount3's exit code
 			err = errors.New(strings.TrimSpace(text))
 		}
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
-	f.server = server
-	f.setReadAhead()
+	if err := f.readAhead.open(dir); err != nil {
+		f.opt.Log.Debug("read-ahead stays at the kernel's default", "cause", err)
+	}
 	return f, nil
+}
+
+// serve is gofs.Mount, but for the server being known before it serves: requests
+// of others may come before the mount has been waited for.
+func (f *FS) serve(root *dirNode) (err error) {
+	o := f.mountOptions()
+	if f.server, err = fuse.NewServer(gofs.NewNodeFS(root, o), f.dir, &o.MountOptions); err != nil {
+		return err
+	}
+	go f.server.Serve()
+	return f.server.WaitMount()
 }
 
 func newFS(dir string, opt Options) *FS {
@@ -108,8 +129,14 @@ func newFS(dir string, opt Options) *FS {
 	if opt.DirMode == 0 {
 		opt.DirMode = DefaultDirMode
 	}
+	if opt.Stats == nil {
+		opt.Stats = &Stats{}
+	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Activity == nil {
+		opt.Activity = activity.New(activity.Options{Log: opt.Log, Slow: -1})
 	}
 	f := &FS{opt: opt, dir: dir, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
 	if opt.UID != nil {
@@ -134,9 +161,8 @@ func (f *FS) mountOptions() *gofs.Options {
 			MaxWrite:           maxIO,
 			MaxReadAhead:       maxIO,
 			MaxBackground:      maxBackground,
-			DisableSplice:      true, // a spliced read of 1 MiB does not fit a pipe
+			DisableSplice:      f.opt.NoKernelPath,
 			DisableReadDirPlus: true, // a plain ls must not ask for sizes
-			DisableXAttrs:      true,
 			// An inode's bytes never change, so nothing has to be dropped.
 			ExplicitDataCacheControl: true,
 			PanicHandler:             f.panicked,

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -71,22 +70,4 @@ func MountedOn(dir string) (Mounted, bool, error) {
 		}
 	}
 	return Mounted{}, false, nil
-}
-
-// readAheadKiB is the read-ahead asked for. The kernel reads ahead across the
-// ends of column chunks, into columns that nobody asked for, and each of them is
-// decoded whole: with 1 MiB a query of seven columns had twice as many made. Raw
-// files are read as fast with this as with more (docs/performance.md).
-const readAheadKiB = 128
-
-// setReadAhead sets the mount's read-ahead where the system allows it (root).
-func (f *FS) setReadAhead() {
-	m, ok, err := MountedOn(f.dir)
-	if err != nil || !ok {
-		return
-	}
-	name := fmt.Sprintf("/sys/class/bdi/%s/read_ahead_kb", m.Device)
-	if err := os.WriteFile(name, []byte(strconv.Itoa(readAheadKiB)), 0); err != nil {
-		f.opt.Log.Debug("read-ahead stays at the kernel's default", "cause", err)
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/tree/treetest"
 	"github.com/icefs/icefs/merge"
+	"github.com/icefs/icefs/snapshot"
 )
 
 // A process must not read what it serves itself, so the test binary runs once
@@ -50,6 +51,10 @@ func serve(dir string, args []string) error {
 		return err
 	}
 	s := testServer{views: &treetest.Views{Pad: 300_000}, table: treetest.NewTable(treetest.Metadata(uuid, n))}
+	s.table.Current().Files = []snapshot.File{
+		{DataFile: &snapshot.DataFile{Path: "file:/wh/t/data/a.parquet", Format: snapshot.Parquet, Size: 3 << 20}},
+		{DataFile: &snapshot.DataFile{Path: "file:/wh/t/data/b.parquet", Format: snapshot.Parquet, Size: 1}},
+	}
 	db := &treetest.Namespace{Tabs: []treetest.Named[*treetest.Table]{{Name: "t", Of: s.table}}}
 	tr, err := tree.New(context.Background(), tree.Options{
 		Catalog: treetest.Catalog{Space: db},
@@ -150,6 +155,10 @@ func (v *faultyView) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 		return 0, ctx.Err()
 	}
 	return v.View.ReadAt(ctx, p, off)
+}
+
+func (v *faultyView) Summary(ctx context.Context) (merge.Summary, error) {
+	return v.View.(merge.Summarizer).Summary(ctx)
 }
 
 type slowView struct {

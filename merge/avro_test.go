@@ -145,7 +145,7 @@ func avroTable(t testing.TB, rows int) (scan Scan, want []string) {
 		iceberg.NestedField{ID: 5, Name: "f", Type: iceberg.PrimitiveTypes.Float64})
 	file := snapshot.File{
 		DataFile:  &snapshot.DataFile{Path: "data.avro", Format: snapshot.Avro, Records: int64(rows)},
-		Positions: []*snapshot.DataFile{{Path: "deletes.avro", Content: snapshot.PositionDeletes, Format: snapshot.Avro}},
+		Positions: []*snapshot.DataFile{{Path: "deletes.avro", Content: snapshot.PositionDeletes, Format: snapshot.Avro, Records: int64(len(positions))}},
 	}
 	table := &snapshot.Table{Schemas: []*iceberg.Schema{schema}}
 	return Scan{Table: table, Schema: schema, Plan: &snapshot.Plan{Files: []snapshot.File{file}}, Store: store}, want
@@ -313,7 +313,11 @@ func TestDamagedAvroFile(t *testing.T) {
 	scan, _ := avroTable(t, 3000)
 	good := scan.Store.(memoryStore)
 	for name, damage := range map[string]func(b []byte) []byte{
-		"cut short":     func(b []byte) []byte { return b[:len(b)-20] },
+		"cut short": func(b []byte) []byte { return b[:len(b)-20] },
+		"cut after a block": func(b []byte) []byte {
+			sync := b[len(b)-16:]
+			return b[:bytes.LastIndex(b[:len(b)-16], sync)+16]
+		},
 		"sync marker":   func(b []byte) []byte { b[len(b)-5] ^= 1; return b },
 		"block's bytes": func(b []byte) []byte { b[len(b)-40] ^= 0x55; return b },
 	} {

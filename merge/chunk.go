@@ -77,12 +77,12 @@ func (e *Engine) classify(sources []groupSource, leaf *pqfile.Node) (chunk, erro
 	if err != nil {
 		return chunk{}, err
 	}
-	if stored.Meta.Codec == pqfile.LZO {
-		return chunk{}, fmt.Errorf("%w: %s: column %q is compressed with LZO", ErrUnsupported, s.in.file.Path, leaf.Name)
+	if c := stored.Meta.Codec; !c.Decodable() {
+		return chunk{}, fmt.Errorf("%w: %s: column %q is compressed with LZO (3) or an unknown codec: %d", ErrUnsupported, s.in.file.Path, leaf.Name, c)
 	}
 	if reason := e.whyNotRaw(s, col, stored); reason != "" {
 		kind := rewrittenChunk
-		if reason == storedRequired {
+		if reason == storedRequired && !s.in.remote {
 			kind = releveledChunk
 		}
 		return chunk{kind: kind, reason: reason, stored: stored}, nil

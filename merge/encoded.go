@@ -29,7 +29,7 @@ func (r *rewrite) copyable() *pqfile.Chunk {
 	}
 	s := &r.sources[0]
 	col := &s.in.columns[leaf.Leaf]
-	if s.in.pq == nil || col.Source == nil || col.Fill != nil || col.Shredding != nil || col.Convert.Kind != pqfile.ConvertNone || !col.Source.Flat() {
+	if s.in.pq == nil || s.in.remote || col.Source == nil || col.Fill != nil || col.Shredding != nil || col.Convert.Kind != pqfile.ConvertNone || !col.Source.Flat() {
 		return nil
 	}
 	c, err := s.in.pq.Chunk(s.rowGroup, col.Source)

@@ -26,3 +26,14 @@ func (e *Engine) count(add func(*Counters)) {
 		add(e.opt.Counters)
 	}
 }
+
+// keptWriter is the longest arena that a writer keeps for the next chunk: those
+// of a few long chunks would stay as long as others are made.
+const keptWriter = 8 << 20
+
+// putWriter keeps a writer's buffers for another chunk.
+func (e *Engine) putWriter(w *pageWriter) {
+	if cap(w.levels)+cap(w.plain)+cap(w.dictionary) <= keptWriter {
+		e.writers.Put(w)
+	}
+}

@@ -91,7 +91,13 @@ func (r *rewrite) fallBack(ctx context.Context, live int64) (int64, bool, error)
 	if err != nil || !c.TrustedWriter || !usesDictionary(c.Meta.Encodings) {
 		return 0, false, err
 	}
-	stored, ok, err := dictionaryThenPlain(ctx, c)
+	var stored storedPages
+	var ok bool
+	if s.in.remote {
+		stored, ok = storedBound(c)
+	} else {
+		stored, ok, err = dictionaryThenPlain(ctx, c)
+	}
 	if err != nil || !ok || stored.dictRows > s.rows || stored.dictBytes > maxDictionary {
 		return 0, false, err
 	}

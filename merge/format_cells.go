@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/icefs/icefs/internal/pqfile"
@@ -22,11 +23,20 @@ func (c *cells) grow(n int) {
 	c.start, c.end = c.start[:n], c.end[:n]
 }
 
+// addLengths adds the cells' lengths to sum.
+func (c *cells) addLengths(sum []int) {
+	start, end := c.start[:len(sum)], c.end[:len(sum)]
+	for i := range sum {
+		sum[i] += int(end[i] - start[i])
+	}
+}
+
 // textColumn formats one top-level column of a view, batch by batch.
 type textColumn struct {
 	cells  cells
 	leaves []int // the view's leaves it is made of
 	flat   *leafText
+	sizes  *leafLengths // of flat
 	maxDef uint8
 	nested *nestedText
 }
@@ -38,7 +48,11 @@ func newTextColumn(n *pqfile.Node, csv *csvForm) (*textColumn, error) {
 		if err != nil {
 			return nil, errColumn(n, err)
 		}
-		return &textColumn{leaves: []int{n.Leaf}, flat: flat, maxDef: uint8(n.MaxDef)}, nil
+		sizes, err := newLeafLengths(n, csv)
+		if err != nil {
+			return nil, errColumn(n, err)
+		}
+		return &textColumn{leaves: []int{n.Leaf}, flat: flat, sizes: sizes, maxDef: uint8(n.MaxDef)}, nil
 	}
 	nested, err := newNestedText(n, csv)
 	if err != nil {
@@ -51,12 +65,20 @@ func newTextColumn(n *pqfile.Node, csv *csvForm) (*textColumn, error) {
 	return c, nil
 }
 
-// format makes the cells of a batch of rows from the vectors of its leaves.
-func (c *textColumn) format(rows int, vectors []*pqfile.Vector) error {
+// check refuses vectors of other rows than were asked for.
+func check(rows int, vectors []*pqfile.Vector) error {
 	for _, v := range vectors {
 		if v.Rows != rows || v.Def != nil && v.Rep != nil && len(v.Def) != len(v.Rep) {
 			return fmt.Errorf("%d rows where %d were asked for: %w", v.Rows, rows, ErrCorrupt)
 		}
+	}
+	return nil
+}
+
+// format makes the cells of a batch of rows from the vectors of its leaves.
+func (c *textColumn) format(rows int, vectors []*pqfile.Vector) error {
+	if err := check(rows, vectors); err != nil {
+		return err
 	}
 	c.cells.grow(rows)
 	if c.flat == nil {
@@ -65,33 +87,44 @@ func (c *textColumn) format(rows int, vectors []*pqfile.Vector) error {
 	return c.formatFlat(rows, vectors[0])
 }
 
+// present checks the levels of a flat column and returns how many rows have a
+// value. l has loaded v.
+func (c *textColumn) present(rows int, v *pqfile.Vector, l *leafValues) (int, error) {
+	if v.Rep != nil || v.Def != nil && len(v.Def) != rows {
+		return 0, fmt.Errorf("levels of a flat column: %w", ErrCorrupt)
+	}
+	present := rows
+	if v.Def != nil {
+		present = bytes.Count(v.Def, []byte{c.maxDef})
+	}
+	if n := l.count(); present > n || !v.Repeat && present != n {
+		return 0, fmt.Errorf("%d values where levels have %d: %w", n, present, ErrCorrupt)
+	}
+	return present, nil
+}
+
 // formatFlat spreads the texts of a leaf's values over its rows.
 func (c *textColumn) formatFlat(rows int, v *pqfile.Vector) error {
 	l := c.flat
-	if v.Rep != nil || v.Def != nil && len(v.Def) != rows {
-		return fmt.Errorf("levels of a flat column: %w", ErrCorrupt)
-	}
 	if err := l.load(v); err != nil {
+		return err
+	}
+	present, err := c.present(rows, v, &l.leafValues)
+	if err != nil {
 		return err
 	}
 	c.cells.text = l.text
 	start, end, off := c.cells.start[:rows], c.cells.end[:rows], l.off
 	null := uint32(len(l.null))
-	present := rows
-	if v.Def != nil {
-		present = 0
-		for _, d := range v.Def {
-			if d == c.maxDef {
-				present++
-			}
+	if present == rows && !l.repeat {
+		if l.index == nil {
+			copy(start, off)
+			copy(end, off[1:])
+			return nil
 		}
-	}
-	if n := l.count(); present > n || !v.Repeat && present != n {
-		return fmt.Errorf("%d values where levels have %d: %w", n, present, ErrCorrupt)
-	}
-	if present == rows && l.index == nil && !l.repeat {
-		copy(start, off)
-		copy(end, off[1:])
+		for i, at := range l.index[:rows] {
+			start[i], end[i] = off[at], off[at+1]
+		}
 		return nil
 	}
 	k := 0
@@ -103,6 +136,65 @@ func (c *textColumn) formatFlat(rows int, v *pqfile.Vector) error {
 		at := l.at(k)
 		start[i], end[i] = off[at], off[at+1]
 		k++
+	}
+	return nil
+}
+
+// addLengths adds the lengths of a batch's cells to sum, one for each row, as
+// format would make them.
+func (c *textColumn) addLengths(sum []int, vectors []*pqfile.Vector) error {
+	if err := check(len(sum), vectors); err != nil {
+		return err
+	}
+	if c.flat != nil {
+		return c.addFlat(sum, vectors[0])
+	}
+	if countable(c.nested.csv) {
+		return c.nested.addLengths(sum, vectors)
+	}
+	if err := c.format(len(sum), vectors); err != nil {
+		return err
+	}
+	c.cells.addLengths(sum)
+	return nil
+}
+
+// addFlat adds the lengths of a leaf's texts.
+func (c *textColumn) addFlat(sum []int, v *pqfile.Vector) error {
+	l := c.sizes
+	if err := l.load(v); err != nil {
+		return err
+	}
+	present, err := c.present(len(sum), v, &l.leafValues)
+	if err != nil {
+		return err
+	}
+	of := l.of
+	switch {
+	case present == len(sum) && (of.each == nil || l.repeat):
+		n := int(of.at(l.at(0)))
+		for i := range sum {
+			sum[i] += n
+		}
+	case present == len(sum) && l.index == nil:
+		for i, n := range of.each[:len(sum)] {
+			sum[i] += int(n)
+		}
+	case present == len(sum):
+		each := of.each
+		for i, at := range l.index[:len(sum)] {
+			sum[i] += int(each[at])
+		}
+	default:
+		k, null := 0, len(c.flat.null)
+		for i, d := range v.Def {
+			if d != c.maxDef {
+				sum[i] += null
+				continue
+			}
+			sum[i] += int(of.at(l.at(k)))
+			k++
+		}
 	}
 	return nil
 }

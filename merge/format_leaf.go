@@ -3,6 +3,7 @@ package merge
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/icefs/icefs/internal/pqfile"
@@ -22,18 +23,16 @@ type csvForm struct {
 // made once, a constant's once a batch. A value's text begins with text[:null],
 // the text of NULL, so that texts and NULLs share one buffer.
 type leafText struct {
+	leafValues
 	form scalar
 	csv  *csvForm // nil: JSON
 	null []byte
 
-	values *pqfile.Values // of the batch
-	text   []byte
-	off    []uint32 // text i is text[off[i]:off[i+1]]
-	index  []uint32 // dictionary-coded: value k has text index[k]
-	repeat bool     // every value has text 0
+	text []byte
+	off  []uint32 // text i is text[off[i]:off[i+1]]
 
 	own    textBuffer
-	dict   *pqfile.Values // whose texts dictionary holds
+	dict   *pqfile.Values // whose texts dictAt holds
 	dictT  textBuffer
 	dictAt struct {
 		text []byte
@@ -41,11 +40,40 @@ type leafText struct {
 	}
 }
 
+// release forgets everything borrowed.
+func (l *leafText) release() {
+	l.leafValues = leafValues{}
+	l.text, l.off = nil, nil
+	l.dict, l.dictAt.text, l.dictAt.off = nil, nil, nil
+}
+
+// leafValues are a leaf's values of a batch, and which text each has.
+type leafValues struct {
+	values *pqfile.Values
+	index  []uint32 // dictionary-coded: value k has text index[k]
+	repeat bool     // every value has text 0
+}
+
+// take makes a batch's values current.
+func (l *leafValues) take(v *pqfile.Vector) error {
+	l.values, l.repeat, l.index = &v.Values, v.Repeat, v.Values.Index
+	if v.Repeat && v.Values.N > 1 {
+		return fmt.Errorf("constant of %d values: %w", v.Values.N, ErrCorrupt)
+	}
+	if v.Values.Dict == nil {
+		l.index = nil
+	}
+	return nil
+}
+
 // textBuffer is the memory that texts are written to, reused by each batch.
 type textBuffer struct {
 	text []byte
 	off  []uint32
 }
+
+// bytes is the memory kept.
+func (b *textBuffer) bytes() int { return cap(b.text) + 4*cap(b.off) }
 
 // reset empties the buffer but for the text of NULL.
 func (b *textBuffer) reset(null []byte) {
@@ -69,13 +97,11 @@ func newLeafText(n *pqfile.Node, csv *csvForm) (*leafText, error) {
 // load makes the texts of a batch's values. They are valid until the next load
 // and no longer than the vector.
 func (l *leafText) load(v *pqfile.Vector) error {
-	l.values, l.repeat, l.index = &v.Values, v.Repeat, v.Values.Index
-	if v.Repeat && v.Values.N > 1 {
-		return fmt.Errorf("constant of %d values: %w", v.Values.N, ErrCorrupt)
+	err := l.take(v)
+	if err != nil {
+		return err
 	}
-	var err error
 	if v.Values.Dict == nil {
-		l.index = nil
 		l.text, l.off, err = l.texts(&l.own, &v.Values)
 		return err
 	}
@@ -91,7 +117,7 @@ func (l *leafText) load(v *pqfile.Vector) error {
 }
 
 // at returns which text value k of the batch has.
-func (l *leafText) at(k int) int {
+func (l *leafValues) at(k int) int {
 	if l.repeat {
 		k = 0
 	}
@@ -102,7 +128,7 @@ func (l *leafText) at(k int) int {
 }
 
 // count is the number of values of the batch; without bound for a constant.
-func (l *leafText) count() int {
+func (l *leafValues) count() int {
 	if l.repeat && l.values.N == 1 {
 		return math.MaxInt
 	}
@@ -111,7 +137,7 @@ func (l *leafText) count() int {
 
 // texts formats v into b, or returns v's own bytes where they are the texts.
 func (l *leafText) texts(b *textBuffer, v *pqfile.Values) ([]byte, []uint32, error) {
-	if l.form.kind == scalarString && v.Type == pqfile.ByteArray && v.N > 0 && l.borrows(v) {
+	if l.form.kind == scalarString && v.Type == pqfile.ByteArray && v.N > 0 && len(v.Data) >= leastBorrowed && l.borrows(v) {
 		return v.Data, v.Offsets[:v.N+1], nil
 	}
 	b.reset(l.null)
@@ -122,12 +148,22 @@ func (l *leafText) texts(b *textBuffer, v *pqfile.Values) ([]byte, []uint32, err
 		return nil, nil, err
 	}
 	if uint64(len(b.text)) > math.MaxUint32 {
-		return nil, nil, fmt.Errorf("more than 4 GiB of text in one batch: %w", ErrUnsupported)
+		return nil, nil, errLongBatch()
 	}
 	if l.csv != nil && l.csv.quoteAll && l.form.kind != scalarString {
 		l.requote(b)
 	}
+	b.text = slices.Grow(b.text, 2*cellCopy)
 	return b.text, b.off, nil
+}
+
+// leastBorrowed is the least size of strings that are not copied: the cells at
+// the end of a text without room behind it are slow to copy (see putCell).
+const leastBorrowed = 4 << 10
+
+// errLongBatch is the error of a batch whose texts' offsets pass 32 bits.
+func errLongBatch() error {
+	return fmt.Errorf("more than 4 GiB of text in one batch: %w", ErrUnsupported)
 }
 
 // borrows reports whether strings are CSV fields as they are: none is empty or
@@ -157,8 +193,8 @@ func (l *leafText) requote(b *textBuffer) {
 
 // appendTexts appends the texts of all values, one loop a kind.
 func (l *leafText) appendTexts(b *textBuffer, v *pqfile.Values) error {
-	if want := l.form.types(); want&(1<<v.Type) == 0 {
-		return fmt.Errorf("physical type %d: %w", v.Type, ErrUnsupported)
+	if err := l.form.accepts(v); err != nil {
+		return err
 	}
 	t, off := b.text, b.off
 	switch l.form.kind {
@@ -222,21 +258,46 @@ func (s scalar) types() int {
 	return 1<<pqfile.Int32 | 1<<pqfile.Int64 | 1<<pqfile.ByteArray | 1<<pqfile.FixedLenByteArray
 }
 
-// appendFloats appends floats; JSON quotes the words among them.
-func (l *leafText) appendFloats(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
+// accepts returns an error if values of v's physical type have no text.
+func (s scalar) accepts(v *pqfile.Values) error {
+	if s.types()&(1<<v.Type) == 0 {
+		return fmt.Errorf("physical type %d: %w", v.Type, ErrUnsupported)
+	}
+	return nil
+}
+
+// jsonQuotes is how many quotes stand around a value in JSON, but for the words
+// among floats.
+func (s scalar) jsonQuotes() uint32 {
+	switch s.kind {
+	case scalarDate, scalarTime, scalarTimestamp, scalarString, scalarUUID, scalarHex:
+		return 2
+	}
+	return 0
+}
+
+// floats returns what appends float i of a run; JSON quotes the words among
+// them.
+func (l *leafText) floats() func(t []byte, v *pqfile.Values, i int) []byte {
 	add := appendJSONDouble
 	if l.csv != nil {
 		add = appendDouble
 	}
 	if l.form.kind == scalarFloat {
-		for i := range v.N {
-			t = add(t, float64(math.Float32frombits(le32(v.Fixed, i))), 32)
-			off = append(off, uint32(len(t)))
+		return func(t []byte, v *pqfile.Values, i int) []byte {
+			return add(t, float64(math.Float32frombits(le32(v.Fixed, i))), 32)
 		}
-		return t, off
 	}
+	return func(t []byte, v *pqfile.Values, i int) []byte {
+		return add(t, math.Float64frombits(le64(v.Fixed, i)), 64)
+	}
+}
+
+// appendFloats appends floats.
+func (l *leafText) appendFloats(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
+	add := l.floats()
 	for i := range v.N {
-		t = add(t, math.Float64frombits(le64(v.Fixed, i)), 64)
+		t = add(t, v, i)
 		off = append(off, uint32(len(t)))
 	}
 	return t, off
@@ -248,12 +309,7 @@ func (l *leafText) appendTimes(t []byte, off []uint32, v *pqfile.Values) ([]byte
 	day, dateText := int64(math.MinInt64), make([]byte, 0, 16)
 	perDay := 86400 * l.form.units
 	for i := range v.N {
-		var x int64
-		if v.Type == pqfile.Int32 {
-			x = int64(int32(le32(v.Fixed, i)))
-		} else {
-			x = int64(le64(v.Fixed, i))
-		}
+		x := ticksOf(v, i)
 		if l.csv == nil {
 			t = append(t, '"')
 		}

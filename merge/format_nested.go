@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -22,17 +23,19 @@ type nestedText struct {
 // nestedNode is a node of the column with the leaves below it.
 type nestedNode struct {
 	*pqfile.Node
-	key      []byte // `"name":` in a struct
-	children []*nestedNode
-	leaves   []*nestedLeaf
-	leaf     *nestedLeaf // a leaf itself
-	object   bool        // map with string keys
+	key       []byte // `"name":` in a struct
+	keyQuotes int
+	children  []*nestedNode
+	leaves    []*nestedLeaf
+	leaf      *nestedLeaf // a leaf itself
+	object    bool        // map with string keys
 }
 
 // nestedLeaf walks the entries of one leaf of a batch.
 type nestedLeaf struct {
 	node  *pqfile.Node
 	texts *leafText // nil for the two leaves of a variant
+	sizes *leafLengths
 	vec   *pqfile.Vector
 	entry int // next entry
 	value int // next value
@@ -52,6 +55,7 @@ func newNestedText(n *pqfile.Node, csv *csvForm) (*nestedText, error) {
 // build makes the tree of n's formatters, leaves in the view's order.
 func (t *nestedText) build(n *pqfile.Node, variant bool) (*nestedNode, error) {
 	m := &nestedNode{Node: n, key: append(appendJSONString(nil, []byte(n.Name)), ':')}
+	m.keyQuotes = bytes.Count(m.key, []byte{'"'})
 	first := len(t.leaves)
 	if n.Kind == pqfile.KindLeaf {
 		m.leaf = &nestedLeaf{node: n}
@@ -59,6 +63,9 @@ func (t *nestedText) build(n *pqfile.Node, variant bool) (*nestedNode, error) {
 			texts, err := newLeafText(n, nil)
 			if err != nil {
 				return nil, fmt.Errorf("%q: %w", n.Name, err)
+			}
+			if m.leaf.sizes, err = newLeafLengths(n, nil); err != nil {
+				return nil, err
 			}
 			m.leaf.texts = texts
 		}
@@ -102,13 +109,20 @@ func (t *nestedText) format(c *cells, rows int, vectors []*pqfile.Vector) error 
 		}
 	}
 	t.buf = append(t.buf[:0], t.null...)
+	err := t.eachRow(rows, func(i int) error { return t.appendRow(c, i) })
+	c.text = t.buf
+	return err
+}
+
+// eachRow calls row for every row of a batch; it consumes the row's entries.
+func (t *nestedText) eachRow(rows int, row func(i int) error) error {
 	for i := range rows {
 		for _, l := range t.leaves {
 			if l.rep() > 0 {
 				return fmt.Errorf("%q: a row begins inside a list: %w", l.node.Name, ErrCorrupt)
 			}
 		}
-		if err := t.appendRow(c, i); err != nil {
+		if err := row(i); err != nil {
 			return err
 		}
 	}
@@ -117,7 +131,6 @@ func (t *nestedText) format(c *cells, rows int, vectors []*pqfile.Vector) error 
 			return fmt.Errorf("%q: more entries than rows: %w", l.node.Name, ErrCorrupt)
 		}
 	}
-	c.text = t.buf
 	return nil
 }
 
@@ -142,7 +155,7 @@ func (t *nestedText) appendRow(c *cells, i int) error {
 		c.start[i], c.end[i] = uint32(start), uint32(len(t.buf))
 	}
 	if uint64(len(t.buf)) > 1<<32-1 {
-		return fmt.Errorf("more than 4 GiB of text in one batch: %w", ErrUnsupported)
+		return errLongBatch()
 	}
 	return nil
 }
@@ -223,13 +236,23 @@ func (n *nestedNode) skip(d int) error {
 
 // append appends the value of the leaf's next entry, which is at level d.
 func (l *nestedLeaf) append(dst []byte, d int) ([]byte, error) {
-	if d != l.node.MaxDef || l.value >= l.texts.count() {
-		return dst, fmt.Errorf("%q: definition level %d without a value: %w", l.node.Name, d, ErrCorrupt)
+	at, err := l.take(&l.texts.leafValues, d)
+	if err != nil {
+		return dst, err
 	}
-	at := l.texts.at(l.value)
+	return append(dst, l.texts.text[l.texts.off[at]:l.texts.off[at+1]]...), nil
+}
+
+// take returns which text the next entry has, which is at level d, and passes
+// over it.
+func (l *nestedLeaf) take(values *leafValues, d int) (int, error) {
+	if d != l.node.MaxDef || l.value >= values.count() {
+		return 0, fmt.Errorf("%q: definition level %d without a value: %w", l.node.Name, d, ErrCorrupt)
+	}
+	at := values.at(l.value)
 	l.entry++
 	l.value++
-	return append(dst, l.texts.text[l.texts.off[at]:l.texts.off[at+1]]...), nil
+	return at, nil
 }
 
 // appendEntries appends a list or a map whose first leaf is at level d.
@@ -247,17 +270,26 @@ func (n *nestedNode) appendEntries(dst []byte, d int) ([]byte, error) {
 		if dst, err = n.appendEntry(dst); err != nil {
 			return dst, err
 		}
-		more := int(n.leaves[0].rep()) == n.Repeat
-		for _, l := range n.leaves[1:] {
-			if (int(l.rep()) == n.Repeat) != more {
-				return dst, fmt.Errorf("%q: lists of other lengths than its siblings': %w", l.node.Name, ErrCorrupt)
-			}
+		more, err := n.more()
+		if err != nil {
+			return dst, err
 		}
 		if !more {
 			return append(dst, closing), nil
 		}
 		dst = append(dst, ',')
 	}
+}
+
+// more reports whether the list or map has another entry.
+func (n *nestedNode) more() (bool, error) {
+	more := int(n.leaves[0].rep()) == n.Repeat
+	for _, l := range n.leaves[1:] {
+		if (int(l.rep()) == n.Repeat) != more {
+			return false, fmt.Errorf("%q: lists of other lengths than its siblings': %w", l.node.Name, ErrCorrupt)
+		}
+	}
+	return more, nil
 }
 
 // appendEntry appends one entry of a list or map.

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/apache/iceberg-go"
 
+	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
@@ -241,21 +243,34 @@ func formatted(t *testing.T, schema *iceberg.Schema, opt CSVOptions, json bool, 
 	}
 	dst := append([]byte{}, form.head...)
 	for range 2 { // a second batch has the same text as the first
+		b.begin(rows, 2)
 		for _, c := range b.columns {
 			var v []*pqfile.Vector
 			for _, leaf := range c.leaves {
 				vectors[leaf].Rows = rows
 				v = append(v, &vectors[leaf])
 			}
-			if err := c.format(rows, v); err != nil {
+			measured := make([]int, rows)
+			failed := c.addLengths(measured, v)
+			if err := c.format(rows, v); err != nil || failed != nil {
+				if fmt.Sprint(failed) != fmt.Sprint(err) {
+					t.Errorf("measuring: %v, formatting: %v", failed, err)
+				}
 				return "", err
 			}
+			c.cells.addLengths(b.sums[0])
+			for i, n := range measured {
+				if got := c.cells.text[c.cells.start[i]:c.cells.end[i]]; len(got) != n {
+					t.Errorf("row %d: %d bytes measured for %q", i, n, got)
+				}
+			}
 		}
-		b.measure(rows)
+		b.finish()
+		b.setStrips()
 		dst = append(dst[:0], form.head...)
 		for i := range rows {
 			was := len(dst)
-			dst = b.appendRows(dst, int64(i), int64(i+1), b.lengths[i])
+			dst = b.appendRows(dst, []deletes.Range{{Start: int64(i), End: int64(i + 1)}}, b.lengths[i], 2)
 			if len(dst)-was != b.lengths[i] {
 				t.Errorf("row %d has %d bytes, measured %d", i, len(dst)-was, b.lengths[i])
 			}

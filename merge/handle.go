@@ -2,16 +2,15 @@ package merge
 
 import (
 	"context"
+	"os"
+	"slices"
 	"sync"
+
+	"github.com/icefs/icefs/internal/source"
 )
 
-// heldBytes bounds the chunks that one handle keeps for itself: a reader takes
-// a chunk in many small reads, several columns at a time, and the cache may
-// decline any value.
-const heldBytes = 64 << 20
-
-// handle is one reader of a Parquet view. It keeps the layout and the rewritten
-// chunks it has read last. Safe for concurrent use.
+// handle is one reader of a Parquet view. It keeps the layout and the chunks
+// that it was given as a whole last. Safe for concurrent use.
 type handle struct {
 	view *parquetView
 
@@ -19,10 +18,17 @@ type handle struct {
 	layout *layout
 	chunks []heldChunk // most recent last
 	bytes  int64
+	closed bool
+}
+
+// heldKey is a segment that is held as a whole, or the part of it from an offset.
+type heldKey struct {
+	segment segment
+	from    int64
 }
 
 type heldChunk struct {
-	of   *rewrite
+	of   heldKey
 	data []byte
 }
 
@@ -30,38 +36,100 @@ var _ Handle = (*handle)(nil)
 
 // ReadAt implements Handle.
 func (h *handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.readAt(ctx, h, p, off)
+}
+
+// its returns the layout, which the handle then keeps.
+func (h *handle) its(ctx context.Context) (*layout, error) {
 	h.mu.Lock()
 	l := h.layout
 	h.mu.Unlock()
-	if l == nil {
-		var err error
-		if l, err = h.view.layout(ctx); err != nil {
-			return 0, err
-		}
-		h.mu.Lock()
-		h.layout = l
-		h.mu.Unlock()
+	if l != nil {
+		return l, nil
 	}
-	return l.readAt(ctx, h, p, off)
+	l, err := h.view.layout(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.layout = l
+	return l, nil
+}
+
+var _ Passthrough = (*handle)(nil)
+
+// OpenFile implements Passthrough.
+func (h *handle) OpenFile(ctx context.Context) (*os.File, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := l.whole.(source.Filer); ok {
+		return f.OpenFile()
+	}
+	return nil, nil
+}
+
+// Stored implements Passthrough.
+func (h *handle) Stored(ctx context.Context) bool {
+	l, err := h.its(ctx)
+	return err == nil && l.raw > l.length/2
+}
+
+// Borrow implements Passthrough.
+func (h *handle) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func(), bool) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, 0, nil, false
+	}
+	s, at := l.stored(off, int64(n))
+	if s == nil {
+		return nil, 0, nil, false
+	}
+	local, ok := s.object.(source.Filer)
+	if !ok {
+		return nil, 0, nil, false
+	}
+	f, release, err := local.Borrow()
+	if err != nil {
+		return nil, 0, nil, false
+	}
+	if s.served != nil {
+		s.served.Add(int64(n))
+	}
+	return f, at, release, true
 }
 
 // Close implements Handle.
 func (h *handle) Close() error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.layout, h.chunks, h.bytes = nil, nil, 0
+	h.layout, h.chunks, h.bytes, h.closed = nil, nil, 0, true
+	h.mu.Unlock()
+	h.view.engine.memory.holdings.forget(h)
 	return nil
 }
 
+// drop implements holder.
+func (h *handle) drop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.chunks, h.bytes = nil, 0
+}
+
 // held returns the bytes of a chunk that the handle keeps, or nil. h may be nil.
-func (h *handle) held(r *rewrite) []byte {
+func (h *handle) held(of heldKey) []byte {
 	if h == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := len(h.chunks) - 1; i >= 0; i-- {
-		if c := h.chunks[i]; c.of == r {
+		if c := h.chunks[i]; c.of == of {
 			copy(h.chunks[i:], h.chunks[i+1:])
 			h.chunks[len(h.chunks)-1] = c
 			return c.data
@@ -70,22 +138,30 @@ func (h *handle) held(r *rewrite) []byte {
 	return nil
 }
 
-// hold keeps a chunk, and drops those read longest ago. h may be nil.
-func (h *handle) hold(r *rewrite, data []byte) {
+// hold keeps a chunk, and drops those read longest ago: a reader takes a chunk in
+// many small reads, several columns at a time, and the cache may decline any
+// value. h may be nil.
+func (h *handle) hold(of heldKey, data []byte) {
 	if h == nil {
 		return
 	}
+	if bytes, more := h.add(of, data); more {
+		h.view.engine.memory.holdings.use(h, bytes)
+	}
+}
+
+// add keeps a chunk, and returns how much is kept, and whether that is news.
+func (h *handle) add(of heldKey, data []byte) (int64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.chunks {
-		if c.of == r {
-			return
-		}
+	if h.closed || slices.ContainsFunc(h.chunks, func(c heldChunk) bool { return c.of == of }) {
+		return 0, false
 	}
-	h.chunks = append(h.chunks, heldChunk{r, data})
+	h.chunks = append(h.chunks, heldChunk{of, data})
 	h.bytes += int64(len(data))
-	for len(h.chunks) > 1 && h.bytes > heldBytes {
+	for len(h.chunks) > 1 && h.bytes > h.view.engine.memory.held {
 		h.bytes -= int64(len(h.chunks[0].data))
-		h.chunks = append(h.chunks[:0], h.chunks[1:]...)
+		h.chunks = slices.Delete(h.chunks, 0, 1)
 	}
+	return h.bytes, true
 }

@@ -30,6 +30,7 @@ type input struct {
 	deleted *deletes.Positions
 	// columns[i] is where leaf i of the view's schema comes from.
 	columns []pqfile.Column
+	remote  bool // pq or avro is in an object store
 	// extra reports columns in the file that the view does not show.
 	extra bool
 	// key is the cache identity of what is made from the file: its bytes and
@@ -85,19 +86,21 @@ func (s *groupSource) storedBytes(leaf int) int64 {
 	n := int64(0)
 	for _, src := range s.in.columns[leaf].Stored() {
 		if s.in.pq != nil {
-			m := s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData
-			n += max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
+			n += s.in.pq.Metadata.RowGroups[s.rowGroup].Columns[src.Leaf].MetaData.StoredBytes()
 		}
 	}
 	return n
 }
 
 // openInputs opens the scan's files, reads their footers and resolves their
-// deletes, up to Workers at a time.
+// deletes, up to Workers at a time (more if they come from an object store).
 func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) ([]*input, error) {
 	inputs := make([]*input, len(files))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(e.workers())
+	if len(files) > 0 && source.IsURL(files[0].Path) {
+		g.SetLimit(max(e.workers(), remoteWorkers))
+	}
 	for i := range files {
 		g.Go(func() error {
 			return protect(func() (err error) {
@@ -126,9 +129,9 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	if err != nil {
 		return nil, err
 	}
-	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey()}
+	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
 	if f.Format == snapshot.Avro {
-		if in.avro, err = e.openAvro(ctx, obj); err != nil {
+		if in.avro, err = e.openAvro(ctx, obj, f.Records); err != nil {
 			return nil, err
 		}
 		in.firstRow, in.stored = avroGroups(in.avro.Blocks)

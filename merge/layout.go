@@ -26,7 +26,9 @@ type layout struct {
 	segments []segment
 	starts   []int64 // starts[i] is where segments[i] begins
 	length   int64
+	raw      int64 // bytes of raw segments
 	heap     int64 // estimate of the memory kept, for the cache's budget
+	rows     int64 // of the data files, deleted ones included
 	footer   *footer
 	// whole is set if the view is a data file as it is.
 	whole source.Object
@@ -40,7 +42,11 @@ func (l *layout) add(s segment) int64 {
 		return at
 	}
 	l.length += s.size()
-	if r, ok := s.(*rawSegment); ok && len(l.segments) > 0 {
+	r, ok := s.(*rawSegment)
+	if ok {
+		l.raw += r.n
+	}
+	if ok && len(l.segments) > 0 {
 		if last, ok := l.segments[len(l.segments)-1].(*rawSegment); ok && last.object == r.object && last.from+last.n == r.from {
 			last.n += r.n
 			return at
@@ -85,6 +91,20 @@ func (l *layout) readAt(ctx context.Context, h *handle, p []byte, off int64) (in
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// stored returns the segment that alone has the n bytes at off as they are in a
+// local file, and where they begin in that file; nil if there is none.
+func (l *layout) stored(off, n int64) (*rawSegment, int64) {
+	if off < 0 || n <= 0 || n > l.length-off {
+		return nil, 0
+	}
+	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+	s, ok := l.segments[i].(*rawSegment)
+	if !ok || n > l.starts[i]+s.n-off {
+		return nil, 0
+	}
+	return s, s.from + off - l.starts[i]
 }
 
 // memorySegment is a few bytes made with the layout.

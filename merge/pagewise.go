@@ -204,6 +204,7 @@ func (r *rewrite) layPages(ctx context.Context, c *chunk, pages []storedPage) (b
 			}
 			kept.pages = pages[from:i]
 			kept.seen = make([]atomic.Bool, i-from)
+			kept.from = pages[from].offset
 			kept.raw = r.engine.raw(r.encoded.File.Object, pages[from].offset, pages[i-1].offset+pages[i-1].size-pages[from].offset)
 			laid.segments = append(laid.segments, kept)
 			laid.size += kept.size()
@@ -278,7 +279,8 @@ func (c *chunk) add(run *rewrite) {
 // keptPages are stored pages of a chunk of which others are rewritten. What an
 // offset index says of a page is compared with its header before it is served.
 type keptPages struct {
-	raw      *rawSegment
+	raw      segment
+	from     int64 // where it is in the file
 	chunk    *pqfile.Chunk
 	form     *pageForm
 	pages    []storedPage
@@ -288,10 +290,10 @@ type keptPages struct {
 
 var _ segment = (*keptPages)(nil)
 
-func (k *keptPages) size() int64 { return k.raw.n }
+func (k *keptPages) size() int64 { return k.raw.size() }
 
 func (k *keptPages) readAt(ctx context.Context, h *handle, p []byte, off int64) error {
-	from := k.raw.from + off
+	from := k.from + off
 	to := from + int64(len(p))
 	for i := range k.pages {
 		page := &k.pages[i]

@@ -134,6 +134,9 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 		return nil, err
 	}
 	if part && identical(inputs[0], view, e.opt.NoSplice) {
+		if inputs[0].remote {
+			return e.wholeRemote(inputs[0]), nil
+		}
 		return e.wholeFile(inputs[0]), nil
 	}
 	groups, err := e.plan(ctx, view, coalesce(sourcesOf(inputs), view, e.opt.NoCoalesce))
@@ -143,6 +146,7 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 	l := e.arrange(groups)
 	for _, in := range inputs {
 		l.heap += in.heap()
+		l.rows += in.firstRow[len(in.firstRow)-1]
 	}
 	l.footer, err = e.newFooter(key, s, view, groups)
 	if err != nil {
@@ -284,7 +288,7 @@ func (c *chunk) planRaw(ctx context.Context) error {
 
 // planReleveled reads the chunk's page headers.
 func (e *Engine) planReleveled(ctx context.Context, c *chunk) error {
-	out, err := relevel(ctx, c.stored, func(from, n int64) *rawSegment { return e.raw(c.stored.File.Object, from, n) })
+	out, err := relevel(ctx, c.stored, func(from, n int64) segment { return e.raw(c.stored.File.Object, from, n) })
 	if err != nil {
 		return err
 	}
@@ -296,12 +300,15 @@ func (e *Engine) planReleveled(ctx context.Context, c *chunk) error {
 }
 
 // raw returns a segment of a data file.
-func (e *Engine) raw(object source.Object, from, n int64) *rawSegment {
-	s := &rawSegment{object: object, from: from, n: n}
+func (e *Engine) raw(object source.Object, from, n int64) segment {
+	s := rawSegment{object: object, from: from, n: n}
 	if e.opt.Counters != nil {
 		s.served = &e.opt.Counters.RawBytes
 	}
-	return s
+	if remote, ok := object.(source.Remote); ok {
+		return &remoteSegment{s, remote}
+	}
+	return &s
 }
 
 func usesDictionary(encodings []pqfile.Encoding) bool {
@@ -359,6 +366,9 @@ func (e *Engine) arrange(groups []group) *layout {
 		for j := range groups[from].chunks {
 			for i := from; i < to; i++ {
 				e.place(l, &groups[i].chunks[j])
+				if anyRemote(groups[i].sources) {
+					l.add(gapSegment{remoteGap})
+				}
 			}
 		}
 		for i := from; i < to; i++ {

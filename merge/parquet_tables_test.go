@@ -223,7 +223,7 @@ func TestPartsOfRealTables(t *testing.T) {
 			}
 			b := viewtest.Bytes(t, v)
 			got = append(got, arrowRows(t, b)...)
-			if f, err := v.(Passthrough).OpenFile(t.Context()); err != nil {
+			if f, err := v.(Opener).Open().(Passthrough).OpenFile(t.Context()); err != nil {
 				t.Errorf("%s: %v", x.Name, err)
 			} else if f != nil {
 				whole++

@@ -6,35 +6,27 @@ import (
 	"reflect"
 
 	"github.com/icefs/icefs/internal/pqfile"
-	"github.com/icefs/icefs/internal/source"
 )
 
-// Passthrough is a View that may be a local file as it is, whose descriptor can
-// be handed out.
+// Passthrough is a Handle that may have bytes of local files as they are, which
+// a kernel can then take from there.
 type Passthrough interface {
-	View
-	// OpenFile returns a descriptor of the file that has the view's bytes, or nil
-	// if there is none. The caller closes it.
+	Handle
+	// OpenFile returns a descriptor of the file that has all of the view's bytes,
+	// or nil if there is none. The caller closes it.
 	OpenFile(ctx context.Context) (*os.File, error)
-}
-
-var _ Passthrough = (*parquetView)(nil)
-
-// OpenFile implements Passthrough.
-func (v *parquetView) OpenFile(ctx context.Context) (*os.File, error) {
-	l, err := v.layout(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if f, ok := l.whole.(source.Filer); ok {
-		return f.OpenFile()
-	}
-	return nil, nil
+	// Stored reports whether most of the view's bytes are those of data files, so
+	// that reading more than was asked for costs little.
+	Stored(ctx context.Context) bool
+	// Borrow finds n bytes of the view in one local file, from at on; the file is
+	// open until release is called. ok is false if they are not in one, or if it
+	// cannot be opened, which ReadAt then tells.
+	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func(), ok bool)
 }
 
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
-	l := &layout{heap: in.heap(), whole: in.pq.Object}
+	l := &layout{heap: in.heap(), rows: in.firstRow[len(in.firstRow)-1], whole: in.pq.Object}
 	l.add(e.raw(in.pq.Object, 0, in.pq.Object.Size()))
 	return l
 }
@@ -57,7 +49,7 @@ func identical(in *input, view *pqfile.Schema, noSplice bool) bool {
 				return false // a row group without rows troubles readers
 			}
 			c, err := in.pq.Chunk(g, col.Source)
-			if err != nil || !c.TrustedWriter || c.Meta.Codec == pqfile.LZ4 || c.Meta.Codec == pqfile.LZO {
+			if err != nil || !c.TrustedWriter || c.Meta.Codec == pqfile.LZ4 || !c.Meta.Codec.Decodable() {
 				return false
 			}
 		}
@@ -85,9 +77,19 @@ func sameNodes(a, b []*pqfile.Node) bool {
 	for i, x := range a {
 		y := b[i]
 		if x.Name != y.Name || x.FieldID != y.FieldID || x.Kind != y.Kind || x.Optional != y.Optional || y.Legacy ||
-			x.Type != y.Type || x.TypeLength != y.TypeLength || !reflect.DeepEqual(x.Logical, y.Logical) || !sameNodes(x.Children, y.Children) {
+			x.Type != y.Type || x.TypeLength != y.TypeLength || !reflect.DeepEqual(plainly(x), plainly(y)) || !sameNodes(x.Children, y.Children) {
 			return false
 		}
 	}
 	return true
+}
+
+// plainly is a node's logical type, without one that only repeats its physical
+// type: some writers annotate every signed integer.
+func plainly(n *pqfile.Node) pqfile.LogicalType {
+	l := n.Logical
+	if l.Kind == pqfile.LogicalInteger && l.Signed && (n.Type == pqfile.Int64 && l.BitWidth == 64 || n.Type == pqfile.Int32 && l.BitWidth == 32) {
+		return pqfile.LogicalType{}
+	}
+	return l
 }

@@ -36,7 +36,7 @@ const (
 
 // relevel plans the chunk. It fails with errNotFlat if its pages are not as a
 // flat REQUIRED column has them.
-func relevel(ctx context.Context, c *pqfile.Chunk, raw func(from, n int64) *rawSegment) (*releveled, error) {
+func relevel(ctx context.Context, c *pqfile.Chunk, raw func(from, n int64) segment) (*releveled, error) {
 	out := &releveled{}
 	add := func(s segment) {
 		out.segments = append(out.segments, s)

@@ -305,14 +305,13 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 	b := bound{plain: unknown, dictN: -1}
 	dictOnly, plainOnly := dataEncodings(c.Meta)
 	if col.Convert.Kind == pqfile.ConvertNone && leaf.Type != pqfile.Boolean && dictOnly {
-		d, err := c.Dictionary(ctx)
-		if err != nil {
+		if s.in.remote {
+			b.dictN, b.dictBytes = dictionaryBound(c, w)
+		} else if d, err := c.Dictionary(ctx); err != nil {
 			return bound{}, err
-		}
-		if d.Present && d.NumValues == 0 { // all NULL
+		} else if d.Present && d.NumValues == 0 { // all NULL
 			return bound{}, nil
-		}
-		if d.Present {
+		} else if d.Present {
 			b.dictN, b.dictBytes, b.dictStored = d.NumValues, int64(d.UncompressedSize), int64(d.HeaderLen+d.CompressedSize)
 			if w > 0 {
 				b.dictBytes = int64(d.NumValues) * w

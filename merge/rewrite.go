@@ -107,7 +107,11 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
 		m := r.load()
 		if m == nil {
-			var err error
+			release, err := r.engine.memory.admit(ctx, r.workBytes())
+			if err != nil {
+				return nil, 0, err
+			}
+			defer release()
 			if m, err = r.make(ctx, r.reserved()); err != nil {
 				return nil, 0, err
 			}
@@ -119,6 +123,19 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		return nil, err
 	}
 	return v.(*made), nil
+}
+
+// workBytes estimates what making the chunk needs: its pages and then the chunk,
+// a window of decoded values with the pages they come from, and, before it is
+// measured, what the sources say of its length.
+func (r *rewrite) workBytes() int64 {
+	n := r.length
+	if n <= 0 {
+		for i := range r.sources {
+			n += r.sources[i].storedBytes(r.form.leaf.Leaf)
+		}
+	}
+	return 2*n + 2*windowBytes/4
 }
 
 // keptBytes is the length from which on a rewritten chunk is kept on disk:
@@ -148,7 +165,7 @@ func (r *rewrite) keep(m *made) {
 
 // bytes returns the chunk for a read, which the handle then owns.
 func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
-	if data := h.held(r); data != nil {
+	if data := h.held(heldKey{r, 0}); data != nil {
 		return data, nil
 	}
 	if r.together != nil {
@@ -161,7 +178,7 @@ func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
 	if err := r.check(m); err != nil {
 		return nil, err
 	}
-	h.hold(r, m.data)
+	h.hold(heldKey{r, 0}, m.data)
 	return m.data, nil
 }
 
@@ -177,7 +194,7 @@ func (r *rewrite) check(m *made) error {
 // wantsStatistics reports whether a measured chunk is to have statistics: they
 // cost little then.
 func (r *rewrite) wantsStatistics() bool {
-	return ordered(r.form.leaf) && r.engine.opt.Statistics != StatisticsNone
+	return ordered(r.form.leaf) && r.engine.policy([]group{{sources: r.sources}}) != StatisticsNone
 }
 
 // measure makes the chunk without slack, once, and keeps its size.
@@ -280,8 +297,9 @@ func (r *rewrite) reserved() int64 {
 
 // make decodes and encodes the chunk; size -1 = without slack.
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
+	r.prefetch()
 	w, collect := r.begin()
-	defer r.engine.writers.Put(w)
+	defer r.engine.putWriter(w)
 	if w.encoded {
 		if err := r.makeEncoded(ctx, w); err != nil {
 			return nil, err

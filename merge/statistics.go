@@ -23,6 +23,7 @@ const maxBound = 64
 // (docs/virtual-parquet.md).
 type statistics struct {
 	engine  *Engine
+	policy  Statistics
 	view    *pqfile.Schema
 	groups  []group
 	columns []columnStatistics
@@ -38,7 +39,7 @@ type columnStatistics struct {
 // planStatistics takes what source footers prove and decides, from them alone,
 // which columns are worth computing.
 func (e *Engine) planStatistics(view *pqfile.Schema, groups []group) *statistics {
-	s := &statistics{engine: e, view: view, groups: groups, columns: make([]columnStatistics, len(view.Leaves))}
+	s := &statistics{engine: e, policy: e.policy(groups), view: view, groups: groups, columns: make([]columnStatistics, len(view.Leaves))}
 	for j, leaf := range view.Leaves {
 		if ordered(leaf) && len(groups) > 0 {
 			s.planColumn(j, leaf)
@@ -64,14 +65,14 @@ func (s *statistics) planColumn(j int, leaf *pqfile.Node) {
 		}
 		if bounds != nil && exact {
 			col.groups[i] = bounds
-		} else if kind := s.groups[i].chunks[j].kind; kind == rewrittenChunk || s.engine.opt.Statistics == StatisticsAll && kind != synthesizedChunk {
+		} else if kind := s.groups[i].chunks[j].kind; kind == rewrittenChunk || s.policy == StatisticsAll && kind != synthesizedChunk {
 			col.pending = append(col.pending, i)
 		} else {
 			return // a raw chunk without exact statistics is not decoded for them
 		}
 	}
 	if len(col.pending) > 0 {
-		switch s.engine.opt.Statistics {
+		switch s.policy {
 		case StatisticsNone:
 			return
 		case StatisticsExact:

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
@@ -45,6 +46,27 @@ type textSetup struct {
 	view *pqfile.Schema
 	form *textForm
 	key  string // hash of everything but the data file that the rows' bytes depend on
+	// batches keeps *textBatches of closed cursors, for their memory.
+	batches sync.Pool
+}
+
+// batch returns a formatter of the view's rows.
+func (s *textSetup) batch() (*textBatch, error) {
+	if b, ok := s.batches.Get().(*textBatch); ok {
+		return b, nil
+	}
+	return newTextBatch(s.view, s.form)
+}
+
+// maxKeptBatch bounds the memory of a batch that is kept for another cursor.
+const maxKeptBatch = 16 << 20
+
+// keep takes a batch back.
+func (s *textSetup) keep(b *textBatch) {
+	if b.bytes() <= maxKeptBatch {
+		b.release()
+		s.batches.Put(b)
+	}
 }
 
 // text returns a view of all rows in a form.
@@ -163,19 +185,18 @@ func (in *textInput) writeUnit(ctx context.Context, w io.Writer, g int) error {
 	}
 	defer c.close()
 	var buf []byte
+	var head []deletes.Range
 	for {
 		more, err := c.fill(ctx, c.rows)
 		if err != nil || !more {
 			return err
 		}
-		for _, live := range c.live {
-			for from := live.Start; from < live.End; {
-				end, bytes := c.batch.run(from, live.End, checkpointBytes)
-				buf = c.batch.appendRows(buf[:0], from, end, bytes)
-				if _, err := w.Write(buf); err != nil {
-					return err
-				}
-				from = end
+		for live := c.live; len(live) > 0; {
+			var bytes int
+			head, live, bytes = c.batch.cut(head[:0], live, checkpointBytes)
+			buf = c.batch.appendRows(buf[:0], head, bytes, c.workers)
+			if _, err := w.Write(buf); err != nil {
+				return err
 			}
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/icefs/icefs/internal/source"
 )
 
-// openAvro returns an Avro data file with its blocks indexed, through the cache.
-func (e *Engine) openAvro(ctx context.Context, obj source.Object) (*avrofile.File, error) {
+// openAvro returns an Avro data file of so many records by its manifest, with its
+// blocks indexed, through the cache.
+func (e *Engine) openAvro(ctx context.Context, obj source.Object, records int64) (*avrofile.File, error) {
 	v, err := e.cached(ctx, "avro|"+obj.Version(), func(ctx context.Context) (any, int64, error) {
 		f, err := avrofile.OpenKept(ctx, obj, e.opt.Persist)
 		if err != nil {
@@ -20,7 +21,8 @@ func (e *Engine) openAvro(ctx context.Context, obj source.Object) (*avrofile.Fil
 	if err != nil {
 		return nil, err
 	}
-	return v.(*avrofile.File), nil
+	f := v.(*avrofile.File)
+	return f, f.CheckRows(records)
 }
 
 // avroRows is an Avro data file projected to the view: one row group.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -23,9 +22,8 @@ const (
 	batchBytes = 4 << 20
 )
 
-// textCursor formats the rows of one row group in order. It is the only code
-// that makes text, whether to measure it, to stream it or to serve it. Not safe
-// for concurrent use.
+// textCursor formats the rows of one row group in order, whether to stream or
+// to serve them, or measures them. Not safe for concurrent use.
 type textCursor struct {
 	in       *textInput
 	reader   rowReader
@@ -36,6 +34,7 @@ type textCursor struct {
 	read     int64 // rows the reader has passed
 	window   int64 // rows looked at at a time
 	workers  int
+	lengths  bool  // rows are measured: the batch has their lengths alone
 	rowBytes int64 // decoded bytes of a row, estimated
 	vectors  [][]*pqfile.Vector
 
@@ -45,7 +44,7 @@ type textCursor struct {
 
 // cursor starts formatting row group g with up to workers columns at a time.
 func (in *textInput) cursor(g, workers int) (*textCursor, error) {
-	batch, err := newTextBatch(in.setup.view, in.setup.form)
+	batch, err := in.setup.batch()
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +63,14 @@ func (in *textInput) cursor(g, workers int) (*textCursor, error) {
 	return c, nil
 }
 
-// close releases the reader's buffers.
-func (c *textCursor) close() { c.reader.close() }
+// close releases the reader's and the batch's buffers.
+func (c *textCursor) close() {
+	c.reader.close()
+	if c.batch != nil {
+		c.in.setup.keep(c.batch)
+		c.batch = nil
+	}
+}
 
 // bytes estimates the heap that the cursor keeps: a page or dictionary a leaf,
 // unless the row group is smaller.
@@ -103,43 +108,43 @@ func (c *textCursor) fill(ctx context.Context, end int64) (bool, error) {
 	return false, nil
 }
 
-// format formats n rows from row base.
+// format formats or measures n rows from row base.
 func (c *textCursor) format(ctx context.Context, n int) error {
 	if err := c.reader.batch(ctx, c.base-c.read, n); err != nil {
 		return err
 	}
-	if c.workers < 2 {
-		for i := range c.batch.columns {
-			if err := c.column(ctx, i, n); err != nil {
+	c.batch.begin(n, c.workers)
+	var next atomic.Int64
+	work := func(ctx context.Context, worker int) error {
+		for i := int(next.Add(1)) - 1; i < len(c.batch.columns); i = int(next.Add(1)) - 1 {
+			if err := c.column(ctx, i, worker); err != nil {
 				return err
 			}
 		}
-		c.batch.measure(n)
 		return nil
 	}
-	var next atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
-	for range c.workers {
-		g.Go(func() error {
-			return protect(func() error {
-				for i := int(next.Add(1)) - 1; i < len(c.batch.columns); i = int(next.Add(1)) - 1 {
-					if err := c.column(ctx, i, n); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		})
+	if c.workers < 2 {
+		if err := work(ctx, 0); err != nil {
+			return err
+		}
+	} else {
+		g, ctx := errgroup.WithContext(ctx)
+		for w := range c.workers {
+			g.Go(func() error { return protect(func() error { return work(ctx, w) }) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	c.batch.finish()
+	if !c.lengths {
+		c.batch.setStrips()
 	}
-	c.batch.measure(n)
 	return nil
 }
 
-// column reads and formats n rows of top-level column i.
-func (c *textCursor) column(ctx context.Context, i, n int) error {
+// column reads top-level column i of the batch's rows and formats or measures it.
+func (c *textCursor) column(ctx context.Context, i, worker int) error {
 	column := c.batch.columns[i]
 	for j, leaf := range column.leaves {
 		v, err := c.reader.column(ctx, leaf)
@@ -148,7 +153,14 @@ func (c *textCursor) column(ctx context.Context, i, n int) error {
 		}
 		c.vectors[i][j] = v
 	}
-	if err := column.format(n, c.vectors[i]); err != nil {
+	sum := c.batch.sums[worker]
+	err := error(nil)
+	if c.lengths {
+		err = column.addLengths(sum, c.vectors[i])
+	} else if err = column.format(c.batch.rows, c.vectors[i]); err == nil {
+		column.cells.addLengths(sum)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", c.in.file.Path, errColumn(c.in.setup.view.Root.Children[i], err))
 	}
 	return nil
@@ -161,10 +173,13 @@ func (c *textCursor) appendTo(ctx context.Context, dst []byte, end int64) ([]byt
 		if err != nil || !more {
 			return dst, err
 		}
+		bytes := 0
 		for _, live := range c.live {
-			end, bytes := c.batch.run(live.Start, live.End, math.MaxInt)
-			dst = c.batch.appendRows(dst, live.Start, end, bytes)
+			for _, n := range c.batch.lengths[live.Start:live.End] {
+				bytes += n
+			}
 		}
+		dst = c.batch.appendRows(dst, c.live, bytes, c.workers)
 	}
 }
 

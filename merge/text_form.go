@@ -2,8 +2,8 @@ package merge
 
 import (
 	"fmt"
-	"slices"
 
+	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
@@ -39,7 +39,10 @@ type textBatch struct {
 	form    *textForm
 	columns []*textColumn
 	rows    int
-	lengths []int // bytes of each row
+	strips  []strip
+	shares  [][]deletes.Range // of the rows, for each worker
+	sums    [][]int           // each worker's
+	lengths []int             // bytes of each row
 }
 
 // newTextBatch returns a formatter for the rows of a view schema.
@@ -55,63 +58,72 @@ func newTextBatch(view *pqfile.Schema, form *textForm) (*textBatch, error) {
 	return b, nil
 }
 
-// measure computes the rows' lengths once all columns are formatted.
-func (b *textBatch) measure(rows int) {
-	b.rows = rows
-	if cap(b.lengths) < rows {
-		b.lengths = make([]int, rows)
-	}
-	b.lengths = b.lengths[:rows]
-	for i := range b.lengths {
-		b.lengths[i] = b.form.fixed
-	}
+// release forgets what the batch borrows and keeps its memory, for another row
+// group.
+func (b *textBatch) release() {
+	clear(b.strips)
 	for _, c := range b.columns {
-		start, end := c.cells.start[:rows], c.cells.end[:rows]
+		c.cells.text = nil
+		if c.flat != nil {
+			c.flat.release()
+			c.sizes.release()
+			continue
+		}
+		for _, l := range c.nested.leaves {
+			l.vec = nil
+			if l.texts != nil {
+				l.texts.release()
+				l.sizes.release()
+			}
+		}
+	}
+}
+
+// bytes is about how much memory the batch keeps.
+func (b *textBatch) bytes() int {
+	n := 0
+	for _, c := range b.columns {
+		if c.flat != nil {
+			n += c.flat.own.bytes() + c.flat.dictT.bytes() + c.sizes.plain.bytes() + c.sizes.ofDict.bytes()
+			continue
+		}
+		n += cap(c.nested.buf) + cap(c.nested.json)
+		for _, l := range c.nested.leaves {
+			if l.texts != nil {
+				n += l.texts.own.bytes() + l.texts.dictT.bytes() + l.sizes.plain.bytes() + l.sizes.ofDict.bytes()
+			}
+		}
+	}
+	return n
+}
+
+// begin prepares for a batch of rows that so many workers format the columns of:
+// each adds the lengths of its columns' cells to sums of its own.
+func (b *textBatch) begin(rows, workers int) {
+	b.rows = rows
+	for len(b.sums) < max(workers, 1) {
+		b.sums = append(b.sums, nil)
+	}
+	for w := range b.sums {
+		if cap(b.sums[w]) < rows {
+			b.sums[w] = make([]int, rows)
+		}
+		b.sums[w] = b.sums[w][:rows]
+		clear(b.sums[w])
+	}
+}
+
+// finish computes the rows' lengths once all columns are formatted or measured.
+func (b *textBatch) finish() {
+	b.lengths = b.sums[0]
+	for i := range b.lengths {
+		b.lengths[i] += b.form.fixed
+	}
+	for _, sum := range b.sums[1:] {
 		for i := range b.lengths {
-			b.lengths[i] += int(end[i] - start[i])
+			b.lengths[i] += sum[i]
 		}
 	}
-}
-
-// run returns the end of a run of rows from row from, at most to, whose text is
-// at most limit bytes or one row, and its bytes.
-func (b *textBatch) run(from, to int64, limit int) (end int64, bytes int) {
-	for end = from; end < to; end++ {
-		n := b.lengths[end]
-		if bytes+n > limit && end > from {
-			break
-		}
-		bytes += n
-	}
-	return end, bytes
-}
-
-// appendRows appends the text of rows [from, to), which has so many bytes.
-func (b *textBatch) appendRows(dst []byte, from, to int64, bytes int) []byte {
-	dst = slices.Grow(dst, bytes)
-	out, at := dst[:cap(dst)], len(dst)
-	before, after := b.form.before, b.form.after
-	for i := from; i < to; i++ {
-		for j, c := range b.columns {
-			at = put(out, at, before[j], 0, len(before[j]))
-			at = put(out, at, c.cells.text, int(c.cells.start[i]), int(c.cells.end[i]))
-		}
-		at = put(out, at, after, 0, len(after))
-	}
-	return out[:at]
-}
-
-// put copies text[from:to] to dst[at:] and returns the end of the copy. Most
-// cells are short: those are copied as 32 bytes, the rest of which the next
-// cell overwrites.
-func put(dst []byte, at int, text []byte, from, to int) int {
-	n := to - from
-	if n <= 32 && from+32 <= len(text) && at+32 <= len(dst) {
-		*(*[16]byte)(dst[at:]) = *(*[16]byte)(text[from:])
-		*(*[16]byte)(dst[at+16:]) = *(*[16]byte)(text[from+16:])
-		return at + n
-	}
-	return at + copy(dst[at:], text[from:to])
 }
 
 // columnNames lists the top-level columns of a view.

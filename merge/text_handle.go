@@ -67,7 +67,7 @@ func (h *textHandle) Close() error {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	h.view.engine.texts.forget(h)
+	h.view.engine.memory.holdings.forget(h)
 	h.drop()
 	return nil
 }
@@ -107,7 +107,7 @@ func (h *textHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, erro
 		}
 		n += copy(p[n:], data[at-start:])
 	}
-	h.view.engine.texts.use(h, h.bytes())
+	h.view.engine.memory.holdings.use(h, h.bytes())
 	if n < len(p) {
 		return n, io.EOF
 	}
@@ -219,6 +219,12 @@ func (h *textHandle) format(ctx context.Context, l *textLayout, id blockID) ([]b
 	if err != nil {
 		return nil, err
 	}
+	release, err := h.view.engine.memory.admit(ctx, c.bytes()+2*checkpointBytes)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	defer release()
 	c.row = from.row
 	data, err := c.appendTo(ctx, make([]byte, 0, to.offset-from.offset), to.row)
 	if err == nil && int64(len(data)) != to.offset-from.offset {

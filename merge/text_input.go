@@ -67,7 +67,7 @@ func (e *Engine) openText(ctx context.Context, s Scan, set *textSetup, i int) (*
 		}
 		in.source = &parquetRows{file: pq, columns: projection.Columns}
 	case snapshot.Avro:
-		file, err := e.openAvro(ctx, obj)
+		file, err := e.openAvro(ctx, obj, f.Records)
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +125,8 @@ func (p *parquetRows) groups() []int64 { return p.file.FirstRow }
 
 func (p *parquetRows) rows(group int) (rowReader, int64, error) {
 	r := &parquetReader{}
+	g := &p.file.Metadata.RowGroups[group]
+	stored := int64(0)
 	for i := range p.columns {
 		c, err := p.file.Column(group, &p.columns[i])
 		if err != nil {
@@ -132,9 +134,11 @@ func (p *parquetRows) rows(group int) (rowReader, int64, error) {
 			return nil, 0, err
 		}
 		r.columns = append(r.columns, c)
+		for _, leaf := range p.columns[i].Stored() {
+			stored += g.Columns[leaf.Leaf].MetaData.StoredBytes()
+		}
 	}
-	g := &p.file.Metadata.RowGroups[group]
-	return r, max(g.TotalByteSize, 0) / max(g.NumRows, 1), nil
+	return r, stored / max(g.NumRows, 1), nil
 }
 
 // parquetReader reads one row group, each column on its own.

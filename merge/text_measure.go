@@ -49,18 +49,20 @@ func (m *textMeasure) end(k int, rows int64) textMark {
 
 // measure lays the view out. Row groups that are known already cost one look-up
 // each; the others are formatted, up to Workers at a time in all views.
-func (v *textView) measure(ctx context.Context) (*textLayout, error) {
+func (v *textView) measure(ctx context.Context) (l *textLayout, err error) {
 	set, err := v.prepare()
 	if err != nil {
 		return nil, err
 	}
+	under, end := v.begin(set)
+	defer func() { end(err) }()
 	units := make([][]textUnit, len(v.scan.Plan.Files))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(v.engine.workers())
 	for i := range units {
 		g.Go(func() error {
 			return protect(func() (err error) {
-				units[i], err = v.measureFile(ctx, set, i)
+				units[i], err = v.measureFile(ctx, set, i, under)
 				return err
 			})
 		})
@@ -68,13 +70,13 @@ func (v *textView) measure(ctx context.Context) (*textLayout, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	l := &textLayout{setup: set, units: slices.Concat(units...)}
+	l = &textLayout{setup: set, units: slices.Concat(units...)}
 	l.place()
 	return l, nil
 }
 
 // measureFile measures the row groups of data file i.
-func (v *textView) measureFile(ctx context.Context, set *textSetup, i int) ([]textUnit, error) {
+func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, under *progress) ([]textUnit, error) {
 	in, err := v.engine.openText(ctx, v.scan, set, i)
 	if err != nil {
 		return nil, err
@@ -90,6 +92,7 @@ func (v *textView) measureFile(ctx context.Context, set *textSetup, i int) ([]te
 		g.Go(func() error {
 			return protect(func() (err error) {
 				units[k].measure, err = v.engine.textMeasure(ctx, in, &units[k], workers)
+				under.done.Add(units[k].rows)
 				return err
 			})
 		})
@@ -163,7 +166,7 @@ func (in *textInput) measureUnit(ctx context.Context, u *textUnit, workers int) 
 	return m, err
 }
 
-// eachLengths formats the live rows of a row group and gives the lengths of
+// eachLengths measures the live rows of a row group and gives the lengths of
 // each run of them, with the row that it begins at.
 func (in *textInput) eachLengths(ctx context.Context, group, workers int, give func(lengths []int, row int64)) error {
 	slots := in.engine.texts.slots(in.engine.workers())
@@ -178,6 +181,12 @@ func (in *textInput) eachLengths(ctx context.Context, group, workers int, give f
 		return err
 	}
 	defer c.close()
+	c.lengths = true
+	release, err := in.engine.memory.admit(ctx, c.bytes())
+	if err != nil {
+		return err
+	}
+	defer release()
 	for {
 		more, err := c.fill(ctx, c.rows)
 		if err != nil || !more {

@@ -75,6 +75,11 @@ func (t *together) get(ctx context.Context) ([]*made, error) {
 		return nil, nil
 	}
 	v, err := t.engine.cached(ctx, "together|"+t.identity, func(ctx context.Context) (any, int64, error) {
+		release, err := t.engine.memory.admit(ctx, t.workBytes())
+		if err != nil {
+			return nil, 0, err
+		}
+		defer release()
 		all, err := t.make(ctx)
 		if err != nil {
 			return nil, 0, err
@@ -89,6 +94,15 @@ func (t *together) get(ctx context.Context) ([]*made, error) {
 		return nil, err
 	}
 	return v.([]*made), nil
+}
+
+// workBytes estimates what making the chunks needs: twice their values.
+func (t *together) workBytes() int64 {
+	n := int64(windowBytes)
+	for i := range t.sources {
+		n += 2 * t.sources[i].bytes
+	}
+	return n
 }
 
 // bytes returns the chunk of a run for a read, and lets the handle keep it and
@@ -106,7 +120,7 @@ func (t *together) bytes(ctx context.Context, h *handle, index int) ([]byte, err
 	n := len(all)
 	for k := n - 1; k >= 0; k-- { // what is kept last is dropped last
 		i := (index + k) % n
-		h.hold(t.runs[i], all[i].data)
+		h.hold(heldKey{t.runs[i], 0}, all[i].data)
 	}
 	return all[index].data, nil
 }
@@ -121,7 +135,7 @@ func (t *together) make(ctx context.Context) ([]*made, error) {
 	adders := make([]adder, len(t.runs))
 	for i, r := range t.runs {
 		adders[i].w, adders[i].collect = r.begin()
-		defer t.engine.writers.Put(adders[i].w)
+		defer t.engine.putWriter(adders[i].w)
 	}
 	for i := range t.sources {
 		if err := t.addSource(ctx, &t.sources[i], adders); err != nil {

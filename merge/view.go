@@ -90,6 +90,8 @@ const (
 	StatisticsExact Statistics = iota
 	StatisticsNone
 	StatisticsAll
+	// StatisticsAuto is exact, but none where a data file is in an object store.
+	StatisticsAuto
 )
 
 // Options of an Engine.
@@ -105,6 +107,9 @@ type Options struct {
 	MetadataColumns []string
 	Stats           *pqfile.Stats
 	Counters        *Counters // may be nil
+	// MemoryBytes is the budget of everything, Cache included, which the caller
+	// gives CacheShare of it; 0 = DefaultMemoryBytes.
+	MemoryBytes int64
 	// Workers bounds parallel decoding; 0 = GOMAXPROCS.
 	Workers int
 	// NoSplice rewrites every chunk and NoCoalesce keeps every row group: for
@@ -114,8 +119,9 @@ type Options struct {
 
 // Engine builds views. Safe for concurrent use.
 type Engine struct {
-	opt   Options
-	texts textState
+	opt    Options
+	texts  textState
+	memory *budget
 	// writers keeps *pageWriters, whose buffers are as long as chunks.
 	writers sync.Pool
 	limits  limits
@@ -126,7 +132,10 @@ type limits struct{ runBytes, pieceBytes, keptRows int64 }
 
 // NewEngine returns an Engine.
 func NewEngine(opt Options) *Engine {
-	return &Engine{opt: opt, limits: limits{runBytes: runBytes, pieceBytes: pieceBytes, keptRows: keptRows}}
+	return &Engine{
+		opt: opt, memory: newBudget(opt.MemoryBytes),
+		limits: limits{runBytes: runBytes, pieceBytes: pieceBytes, keptRows: keptRows},
+	}
 }
 
 // LayoutFormat is the number of the byte layout of views; it changes whenever

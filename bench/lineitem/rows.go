@@ -17,8 +17,11 @@ import (
 	"github.com/apache/iceberg-go"
 )
 
-// orderKeyID is the field id of l_orderkey.
-const orderKeyID = 1
+// Field ids of l_orderkey and l_linenumber.
+const (
+	orderKeyID   = 1
+	lineNumberID = 4
+)
 
 // column is one column: its name and its type in Iceberg and Arrow.
 type column struct {

@@ -49,18 +49,12 @@ func (n namespace) Namespaces(ctx context.Context) (iter.Seq2[string, tree.Names
 	}, nil
 }
 
-func (n namespace) Tables(ctx context.Context) (iter.Seq2[string, tree.Table], error) {
-	seq, err := n.Namespace.Tables(ctx)
+func (n namespace) Table(ctx context.Context, name string) (tree.Table, error) {
+	t, err := n.Namespace.Table(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return func(yield func(string, tree.Table) bool) {
-		for name, t := range seq {
-			if !yield(name, table{t, n.timeout}) {
-				return
-			}
-		}
-	}, nil
+	return table{t, n.timeout}, nil
 }
 
 type table struct {
@@ -102,8 +96,11 @@ func (s limitedStore) Open(ctx context.Context, location string) (source.Object,
 		return nil, err
 	}
 	limited := limitedObject{o, s.timeout}
-	if f, ok := o.(source.Filer); ok {
-		return limitedFiler{limited, f}, nil
+	switch o := o.(type) {
+	case source.Filer:
+		return limitedFiler{limited, o}, nil
+	case source.Remote:
+		return o, nil // which limits itself
 	}
 	return limited, nil
 }
@@ -128,3 +125,5 @@ type limitedFiler struct {
 var _ source.Filer = limitedFiler{}
 
 func (f limitedFiler) OpenFile() (*os.File, error) { return f.filer.OpenFile() }
+
+func (f limitedFiler) Borrow() (*os.File, func(), error) { return f.filer.Borrow() }

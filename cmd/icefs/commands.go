@@ -54,8 +54,12 @@ the warehouse.
 
 const sourceHelp = `SOURCE is a path if it exists: a warehouse (a folder that holds tables at any
 depth), a table's folder, or one metadata.json, which pins that version. Else it is
-a URL: sqlite:///catalog.db?catalog=NAME&warehouse=DIR (three slashes: a relative
-path, four: an absolute one).
+a URL: of a REST catalog (https://…), of a Hive metastore (thrift://host:9083), of a
+SQL catalog (postgresql://host/db?catalog=NAME, or
+sqlite:///catalog.db?catalog=NAME&warehouse=DIR; three slashes: a relative path,
+four: an absolute one). Else it is the name of a catalog that .pyiceberg.yaml,
+PYICEBERG_CATALOG__NAME__… or .iceberg-go.yaml describes. --property adds to what
+they say.
 `
 
 func usage(w io.Writer) {

@@ -1,4 +1,7 @@
 package main
 
 // Database drivers of SQL catalogs.
-import _ "modernc.org/sqlite"
+import (
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+)

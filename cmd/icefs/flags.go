@@ -32,6 +32,8 @@ type options struct {
 	cacheSize  int64
 	timeout    time.Duration
 	allowPaths []string
+	off        switchedOff
+	stores     storeOptions
 	logging    logging
 }
 
@@ -45,8 +47,9 @@ func (o *options) add(set *pflag.FlagSet) {
 	set.Var(&textFlag{"parquet,csv,jsonl,parts", "LIST", func(s string) (err error) { o.show, err = tree.ParseShown(s); return }},
 		"views", "data files to show: parquet, csv, jsonl, parts, parts.csv, parts.jsonl")
 	o.addCSV(set)
-	set.Var(&textFlag{"exact", "POLICY", o.setStatistics}, "statistics",
-		"min/max in Parquet footers of rewritten row groups: exact (where they can prune), none, all")
+	o.statistics = merge.StatisticsAuto
+	set.Var(&textFlag{"auto", "POLICY", o.setStatistics}, "statistics",
+		"min/max in Parquet footers of rewritten row groups: exact (where they can prune), none, all; auto is exact, but none in object stores")
 	set.Var(&textFlag{"none", "LIST", func(s string) (err error) { o.metadata, err = merge.ParseMetadataColumns(s); return }},
 		"metadata-columns", "add columns that tell where rows come from: "+strings.Join(merge.AllMetadataColumns(), ", ")+"; alone: all of them")
 	set.Lookup("metadata-columns").NoOptDefVal = "all"
@@ -58,7 +61,9 @@ func (o *options) add(set *pflag.FlagSet) {
 	o.cacheSize = cache.DefaultDiskBytes
 	set.Var(sizeFlag{&o.cacheSize}, "cache-size", "size of the disk cache")
 	set.DurationVar(&o.timeout, "timeout", defaultTimeout, "longest wait for one read from the source, as a `DURATION`; 0: forever")
-	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further `DIR` that table files may lie in (repeatable)")
+	set.StringArrayVar(&o.allowPaths, "allow-path", nil, "further `DIR` that table files may lie in, a folder or one in an object store (repeatable)")
+	o.stores.add(set)
+	o.off.add(set)
 	o.logging.add(set)
 }
 
@@ -71,6 +76,8 @@ func (o *options) addCSV(set *pflag.FlagSet) {
 
 func (o *options) setStatistics(s string) error {
 	switch s {
+	case "auto":
+		o.statistics = merge.StatisticsAuto
 	case "exact":
 		o.statistics = merge.StatisticsExact
 	case "none":
@@ -78,7 +85,7 @@ func (o *options) setStatistics(s string) error {
 	case "all":
 		o.statistics = merge.StatisticsAll
 	default:
-		return fmt.Errorf("want exact, none or all")
+		return fmt.Errorf("want auto, exact, none or all")
 	}
 	return nil
 }
@@ -116,7 +123,11 @@ func (o *options) csvIdentity() string {
 }
 
 func (o *options) parquetIdentity() string {
-	return fmt.Sprintf("statistics=%d", o.statistics) + o.columnsIdentity()
+	policy := o.statistics
+	if policy == merge.StatisticsAuto {
+		policy = merge.StatisticsExact // as far as options decide
+	}
+	return fmt.Sprintf("statistics=%d", policy) + o.columnsIdentity() + o.off.identity()
 }
 
 // columnsIdentity is what all forms have in common; empty by default.

@@ -20,12 +20,14 @@ const module = "github.com/icefs/icefs/"
 func own() map[string][]string {
 	return map[string][]string{
 		"cmd/icefs":               {"*"},
-		"fs":                      {"internal/tree"}, // and fs/errno.go those whose sentinels it maps
+		"fs":                      {"internal/tree", "internal/activity"}, // and fs/errno.go those whose sentinels it maps
 		"internal/tree":           {"merge", "snapshot"},
 		"merge":                   {"snapshot", "deletes", "internal/source", "internal/pqfile", "internal/avrofile"},
 		"deletes":                 {"snapshot", "internal/source", "internal/pqfile", "internal/avrofile"},
 		"snapshot":                {},
 		"cache":                   {},
+		"internal/activity":       {},
+		"internal/web":            {"internal/tree", "internal/activity", "merge"},
 		"internal/warehouse":      {"snapshot", "internal/source"},
 		"internal/source":         {},
 		"internal/pqfile":         {"internal/source"},
@@ -38,6 +40,7 @@ func own() map[string][]string {
 		"internal/tree/treetest":  {"internal/tree", "merge", "snapshot"},
 		"internal/source/faulty":  {"internal/source"},
 		"internal/cases":          {},
+		"internal/resttest":       {},
 		"bench/lineitem":          {"internal/fixture"},
 		"bench/scale":             {},
 	}

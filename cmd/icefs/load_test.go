@@ -18,7 +18,7 @@ import (
 
 // startMount mounts a source in a process that may hold few descriptors, and
 // returns the mountpoint.
-func startMount(t *testing.T, src, descriptors string) string {
+func startMount(t *testing.T, src, descriptors string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	self, err := os.Executable()
@@ -31,8 +31,9 @@ func startMount(t *testing.T, src, descriptors string) string {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	cmd := exec.Command("sh", "-c", `ulimit -n "$1"; shift; exec "$@"`, "sh", descriptors,
-		icefs, "mount", "--cache-dir", filepath.Join(t.TempDir(), "cache"), src, dir)
+	args := append([]string{"-c", `ulimit -n "$1"; shift; exec "$@"`, "sh", descriptors,
+		icefs, "mount", "--cache-dir", filepath.Join(t.TempDir(), "cache"), src, dir}, flags...)
+	cmd := exec.Command("sh", args...)
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -42,7 +43,10 @@ func startMount(t *testing.T, src, descriptors string) string {
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		if err := <-ended; err != nil {
-			t.Errorf("icefs: %v\n%s", err, log.String())
+			t.Errorf("icefs: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("log of icefs:\n%s", log.String())
 		}
 	})
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {

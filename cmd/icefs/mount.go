@@ -125,14 +125,17 @@ func openInterruptibly(ctx context.Context, cancel func(), signals <-chan os.Sig
 func (s *session) fsOptions(m mountOptions) fs.Options {
 	o := fs.Options{
 		Tree:       s.tree,
-		Refresh:    refresh(s.opt.refresh),
+		Refresh:    kernelRefresh(s.opt.refresh),
 		UID:        m.uid.id,
 		GID:        m.gid.id,
 		FileMode:   uint32(m.fileMode),
 		DirMode:    uint32(m.dirMode),
 		AllowOther: m.allowOther,
 		Flags:      m.flags,
-		Log:        s.log,
+		Stats:      &s.kernel,
+
+		NoKernelPath: s.opt.off.has(wayKernel),
+		Log:          s.log,
 	}
 	return o
 }

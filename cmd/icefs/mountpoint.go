@@ -101,6 +101,9 @@ func checkOverlap(dir, src string, opt options) error {
 	if u, err := url.Parse(src); err == nil && u.Query().Has("warehouse") {
 		own = append(own, struct{ what, path string }{"the catalog's warehouse", strings.TrimPrefix(u.Query().Get("warehouse"), "file://")})
 	}
+	if props, err := catalogOf(src, opt.stores.properties, userCatalogs()); err == nil && props["warehouse"] != "" {
+		own = append(own, struct{ what, path string }{"the catalog's warehouse", strings.TrimPrefix(props["warehouse"], "file://")})
+	}
 	for _, o := range own {
 		if o.path == "" {
 			continue
@@ -173,8 +176,12 @@ func (s *session) warnAboutAccess(m mountOptions) {
 func explainSource(src string, err error) error {
 	src = redact(src)
 	switch {
-	case errors.Is(err, warehouse.ErrUnsupportedSource), errors.Is(err, os.ErrNotExist), errors.Is(err, errNoTable):
-		return fmt.Errorf("cannot open %s: %w\nSOURCE is a warehouse folder, a table's folder, a metadata.json or sqlite:///FILE?catalog=NAME", src, err)
+	case errors.Is(err, warehouse.ErrUnsupportedSource), errors.Is(err, os.ErrNotExist), errors.Is(err, errNoTable), errors.Is(err, errNoCatalog):
+		return fmt.Errorf("cannot open %s: %w\nSOURCE is a warehouse folder, a table's folder, a metadata.json, a catalog's URL (sqlite:///FILE?catalog=NAME, http://…) or the name of a catalog", src, err)
+	case errors.Is(err, warehouse.ErrUnavailable):
+		return fmt.Errorf("cannot open %s: %w\nIs the catalog running, and its address right?", src, err)
+	case errors.Is(err, warehouse.ErrDenied):
+		return fmt.Errorf("cannot open %s: %w\nCheck the catalog's credential or token", src, err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("cannot open %s: %w\nRun icefs as a user who may read it", src, err)
 	}

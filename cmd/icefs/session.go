@@ -14,7 +14,9 @@ import (
 
 	"github.com/icefs/icefs/cache"
 	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source/remote"
 	"github.com/icefs/icefs/internal/tree"
 	"github.com/icefs/icefs/internal/warehouse"
 	"github.com/icefs/icefs/merge"
@@ -31,11 +33,15 @@ type session struct {
 	catalog *warehouse.Catalog
 	memory  *cache.Cache
 	disk    *cache.Disk // nil = none
+	stores  *remote.Stores
+	engine  *merge.Engine
 	tree    *tree.Tree
 
 	counters  merge.Counters
 	parquet   pqfile.Stats
 	warehouse warehouse.Stats
+	kernel    fs.Stats
+	requests  remote.Stats
 }
 
 // openSession opens SOURCE and builds the tree over it. control adds .icefs.
@@ -67,24 +73,22 @@ func absolute(src string) string {
 }
 
 func (s *session) open(ctx context.Context, control bool) error {
-	// Half of the budget is for values kept; the rest for work under way, and the
-	// collector works harder before the whole is exceeded.
+	// The engine divides the budget up (merge.CacheShare); the collector works
+	// harder before the whole is exceeded.
 	debug.SetMemoryLimit(s.opt.memory)
 	var err error
-	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.memory / 2}); err != nil {
+	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
 		return err
 	}
 	if err := s.openDisk(); err != nil {
 		return err
 	}
-	s.catalog, err = warehouse.Open(ctx, s.source, warehouse.Options{
-		AllowPaths: s.opt.allowPaths,
-		Refresh:    refresh(s.opt.refresh),
-		Cache:      s.memory,
-		Log:        s.log,
-		Stats:      &s.warehouse,
-	})
+	properties, err := s.opt.stores.read()
 	if err != nil {
+		return err
+	}
+	s.stores = s.openStores()
+	if err := s.openCatalog(ctx, properties); err != nil {
 		return explainSource(s.source, err)
 	}
 	if s.tree, err = tree.New(ctx, s.treeOptions(control)); err != nil {
@@ -105,10 +109,10 @@ func (s *session) checkRoot(ctx context.Context) error {
 		return explainSource(s.source, err)
 	}
 	info, err := os.Stat(s.source)
-	if err != nil {
-		return nil // a URL
+	if err != nil && !s.stores.Reads(s.source) {
+		return nil // a catalog, which may be empty
 	}
-	if info.IsDir() {
+	if err != nil || info.IsDir() {
 		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name != ".icefs" }) {
 			return explainSource(s.source, errNoTable)
 		}
@@ -120,14 +124,6 @@ func (s *session) checkRoot(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// refresh turns 0, "at every call", into what Options take for it.
-func refresh(d time.Duration) time.Duration {
-	if d <= 0 {
-		return -1
-	}
-	return d
 }
 
 // behindShare is the share of the memory budget that may wait to be written to the
@@ -176,7 +172,7 @@ func (s *session) checkCacheDir() error {
 
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet})
-	engine := merge.NewEngine(merge.Options{
+	options := merge.Options{
 		Cache:           s.memory,
 		Persist:         s.disk,
 		Deletes:         resolver,
@@ -186,12 +182,15 @@ func (s *session) treeOptions(control bool) tree.Options {
 		MetadataColumns: s.opt.metadata,
 		Stats:           &s.parquet,
 		Counters:        &s.counters,
-	})
+		MemoryBytes:     s.opt.memory,
+	}
+	s.opt.off.apply(&options)
+	s.engine = merge.NewEngine(options)
 	opt := tree.Options{
 		Catalog:        catalog{s.catalog, s.opt.timeout},
-		Views:          engine,
+		Views:          s.engine,
 		Show:           s.opt.show,
-		ParquetOptions: s.opt.parquetIdentity(),
+		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
 	}
@@ -208,6 +207,9 @@ func (s *session) close() {
 	}
 	if s.memory != nil {
 		s.memory.Close()
+	}
+	if s.stores != nil {
+		s.stores.Close()
 	}
 	if s.disk != nil {
 		s.disk.Close()

@@ -24,6 +24,11 @@ type status struct {
 	Refresh      string           `json:"refresh"`
 	MemoryBytes  int64            `json:"memory_bytes"`
 	Counters     map[string]int64 `json:"counters"`
+	// Measuring lists the text views whose size is being found.
+	Measuring []merge.Measuring `json:"measuring"`
+	// CatalogDown is since when the catalog has not answered, and why.
+	CatalogDown  *time.Time `json:"catalog_down_since,omitempty"`
+	CatalogError string     `json:"catalog_error,omitempty"`
 }
 
 // metric is a number about the mount.
@@ -47,6 +52,9 @@ func (s *session) metrics() []metric {
 	c := s.memory.Stats()
 	return []metric{
 		{"raw_bytes_total", "Bytes served from sources as they are.", s.counters.RawBytes.Load(), true},
+		{"passthrough_opens_total", "Files opened whose reads the kernel takes from the source by itself.", s.kernel.PassthroughOpens.Load(), true},
+		{"spliced_bytes_total", "Bytes spliced from local sources to the kernel.", s.kernel.SplicedBytes.Load(), true},
+		{"copied_bytes_total", "Bytes copied to the kernel.", s.kernel.CopiedBytes.Load(), true},
 		{"chunks_rewritten_total", "Column chunks, or page runs, rewritten.", s.counters.ChunksRewritten.Load(), true},
 		{"chunks_loaded_total", "Rewritten column chunks found in the cache folder.", s.counters.ChunksLoaded.Load(), true},
 		{"chunks_measured_total", "Column chunks measured because no bound was close enough.", s.counters.ChunksMeasured.Load(), true},
@@ -59,6 +67,10 @@ func (s *session) metrics() []metric {
 		{"metadata_read_total", "Table metadata files parsed.", s.warehouse.MetadataRead.Load(), true},
 		{"manifest_lists_read_total", "Manifest lists parsed.", s.warehouse.ListsRead.Load(), true},
 		{"manifests_read_total", "Manifests parsed.", s.warehouse.ManifestsRead.Load(), true},
+		{"store_requests_total", "Requests to object stores.", s.requests.Requests.Load(), true},
+		{"store_retries_total", "Requests to object stores that failed and were made again.", s.requests.Retries.Load(), true},
+		{"store_bytes_total", "Bytes fetched from object stores.", s.requests.Bytes.Load(), true},
+		{"store_extents_cached_total", "Ranges of objects found in the cache folder.", s.requests.FromDisk.Load(), true},
 		{"cache_hits_total", "Values found in memory.", c.Hits, true},
 		{"cache_misses_total", "Values not found in memory.", c.Misses, true},
 		{"cache_bytes", "Bytes of the values kept in memory.", c.Bytes, false},
@@ -76,6 +88,11 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 		Refresh:      s.opt.refresh.String(),
 		MemoryBytes:  s.opt.memory,
 		Counters:     make(map[string]int64),
+		Measuring:    s.engine.Measuring(),
+	}
+	if since, err := s.catalog.Outage(); err != nil {
+		since = since.UTC().Truncate(time.Millisecond)
+		st.CatalogDown, st.CatalogError = &since, err.Error()
 	}
 	for _, m := range s.metrics() {
 		st.Counters[m.name] = m.value

@@ -128,7 +128,7 @@ func (v *verifier) verify(ctx context.Context, dir tree.SnapshotFolder, path str
 	}
 	csv := v.session.opt.csv
 	report, err := reference.Verify(ctx,
-		&reference.Merge{Table: scan.Table, Schema: scan.Schema, Plan: scan.Plan, Store: scan.Store}, views,
+		&reference.Merge{Table: scan.Table, Schema: scan.Schema, Plan: scan.Plan, Store: scan.Store, Metadata: v.session.opt.metadata}, views,
 		reference.TextOptions{Null: csv.Null, Delimiter: csv.Delimiter, NoHeader: csv.NoHeader, BOM: csv.BOM})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

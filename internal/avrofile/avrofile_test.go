@@ -312,8 +312,8 @@ func TestDamage(t *testing.T) {
 			}
 			continue
 		}
-		if f.Rows == 7 {
-			t.Fatalf("cut at %d: all rows", n)
+		if err := f.CheckRows(7); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("cut at %d: %d rows, %v", n, f.Rows, err)
 		}
 	}
 	rows := func(obj object) error {
@@ -342,6 +342,9 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("byte %d: %v", i, err)
 			}
 		}
+	}
+	if f, err := Open(t.Context(), obj); err != nil || f.CheckRows(7) != nil || f.CheckRows(6) != nil || f.CheckRows(8) == nil {
+		t.Errorf("the whole file: %v, %v", f, err)
 	}
 	// A sync marker that differs.
 	bad := slices.Clone(obj)
@@ -393,6 +396,35 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A file that stores no lineage: its rows' ids are counted, or they have none.
+func TestInheritedLineage(t *testing.T) {
+	const schema = `{"type":"record","name":"r","fields":[{"name":"id","type":"long","field-id":1}]}`
+	table := iceberg.NewSchema(0, iceberg.RowID(), iceberg.LastUpdatedSequenceNumber(),
+		iceberg.NestedField{ID: pqfile.PosFieldID, Name: "_pos", Type: iceberg.PrimitiveTypes.Int64})
+	view, err := pqfile.ViewOf(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := write(t, schema, nil, map[string]any{"id": int64(1)}, map[string]any{"id": int64(2)}, map[string]any{"id": int64(3)})
+	for firstRow, want := range map[int64]string{100: "101, 102|7, 7|1, 2", -1: "d0, d0|d0, d0|1, 2"} {
+		r := reader(t, obj, pqfile.Target{Schema: table, Origin: &pqfile.Origin{Path: "f", FirstRowID: firstRow, Sequence: 7}})
+		if err := r.Skip(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		vectors, err := r.Read(t.Context(), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i, v := range vectors {
+			got = append(got, show(v, view.Leaves[i]))
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("first row id %d: %q, want %q", firstRow, got, want)
+		}
+	}
 }
 
 // Metadata columns: positions count from the file's start over skipped rows and

@@ -245,6 +245,9 @@ func (c *column) vector(v *pqfile.Vector, rows int, first int64) error {
 		return nil
 	}
 	if c.fill != nil {
+		if !c.stored { // no entry has a value, whatever the levels of a constant say
+			v.Def, v.Values = nil, pqfile.Values{}
+		}
 		c.filled = c.fill.Complete(v, first, c.filled[:0])
 		return nil
 	}

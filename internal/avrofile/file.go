@@ -82,6 +82,16 @@ func Open(ctx context.Context, obj source.Object) (*File, error) {
 	return f, nil
 }
 
+// CheckRows refuses a file with fewer rows than records, as a manifest counts
+// them: blocks have no end mark, so that a file which was cut after one looks
+// whole. More rows are left to those who read them.
+func (f *File) CheckRows(records int64) error {
+	if f.Rows < records {
+		return f.corrupt("%d rows, the manifest says %d", f.Rows, records)
+	}
+	return nil
+}
+
 // FootprintBytes estimates the heap that f keeps, for a cache's budget.
 func (f *File) FootprintBytes() int64 {
 	return int64(1024 + 512*len(f.Schema.Leaves) + 32*len(f.Blocks))

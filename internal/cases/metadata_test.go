@@ -208,18 +208,27 @@ func TestAvroPositionDeletes(t *testing.T) {
 // Columns of every type of version 3 stand beside the others; unknown is NULL.
 func TestTypesOfVersion3(t *testing.T) {
 	p := iceberg.PrimitiveTypes
+	geometry, err := iceberg.GeometryTypeOf("OGC:CRS84")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const point = "\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf0\x3f\x00\x00\x00\x00\x00\x00\x00\x40" // (1, 2)
 	fields := []iceberg.NestedField{
 		{ID: 1, Name: "id", Type: p.Int64},
 		{ID: 2, Name: "ns", Type: p.TimestampNs},
 		{ID: 3, Name: "tzns", Type: p.TimestampTzNs},
 		{ID: 4, Name: "u", Type: iceberg.UnknownType{}},
+		{ID: 5, Name: "g", Type: geometry},
+		{ID: 6, Name: "v", Type: iceberg.VariantType{}},
 	}
 	tab := fixture.New(t.TempDir(), fixture.Options{Schema: iceberg.NewSchema(0, fields...), FormatVersion: 3})
 	var f *fixture.File
 	commit(tab, func(tx *fixture.Tx) {
-		f = tx.AppendFile(fixture.FileOptions{Omit: []int{4}}, fixture.Row{"id": 1, "ns": "1969-12-31 23:59:59.999999999", "tzns": "2026-11-30 02:53:19.123456789"}, fixture.Row{"id": 2})
+		f = tx.AppendFile(fixture.FileOptions{Omit: []int{4, 6}},
+			fixture.Row{"id": 1, "ns": "1969-12-31 23:59:59.999999999", "tzns": "2026-11-30 02:53:19.123456789"}, fixture.Row{"id": 2, "g": point})
 	})
-	open(t, tab).rows("id,ns,tzns,u", "1,1969-12-31 23:59:59.999999999,2026-11-30 02:53:19.123456789Z,", "2,,,")
+	const second = "2,,,,0101000000000000000000f03f0000000000000040,"
+	open(t, tab).rows("id,ns,tzns,u,g,v", "1,1969-12-31 23:59:59.999999999,2026-11-30 02:53:19.123456789Z,,,", second)
 	commit(tab, func(tx *fixture.Tx) { tx.DeleteVector(f, 0) })
-	open(t, tab).rows("id,ns,tzns,u", "2,,,")
+	open(t, tab).rows("id,ns,tzns,u,g,v", second)
 }

@@ -54,9 +54,16 @@ func openDir(t *testing.T, dir string) *opened {
 }
 
 // with is the table opened with an engine of its own.
-func (o *opened) with(opt merge.Options) *opened {
+func (o *opened) with(opt merge.Options) *opened { return o.withCache(opt, cache.Options{}) }
+
+// cached is the table opened with an engine whose cache has so many bytes.
+func (o *opened) cached(bytes int64) *opened {
+	return o.withCache(merge.Options{}, cache.Options{MaxBytes: bytes})
+}
+
+func (o *opened) withCache(opt merge.Options, size cache.Options) *opened {
 	o.Helper()
-	memory, err := cache.New(cache.Options{})
+	memory, err := cache.New(size)
 	if err != nil {
 		o.Fatal(err)
 	}

@@ -94,6 +94,24 @@ func TestUncompressedPages(t *testing.T) {
 	}
 }
 
+// A codec that cannot be decoded, or is not known, is an error: of the views that
+// show its column, and never bytes under the name of another codec.
+func TestUndecodableCodecs(t *testing.T) {
+	for _, codec := range []pqfile.Codec{pqfile.LZO, 99} {
+		for _, deleted := range []bool{false, true} {
+			tab := fixture.New(t.TempDir(), fixture.Options{Schema: idAndText()})
+			rows, _ := words(0, 20)
+			var f *fixture.File
+			commit(tab, func(tx *fixture.Tx) { tx.Append(numbered(100, 101)...); f = tx.Append(rows...) })
+			if deleted {
+				commit(tab, func(tx *fixture.Tx) { tx.DeletePositions(f, 3) })
+			}
+			patch(t, f.Local, func(m *pqfile.FileMetaData) { m.RowGroups[0].Columns[1].MetaData.Codec = codec })
+			open(t, tab).refuses("unsupported", 1)
+		}
+	}
+}
+
 // storeRaw gives the chunks of an uncompressed file of one row group a codec and
 // says of each page that its values are not compressed.
 func storeRaw(t *testing.T, path string, codec pqfile.Codec) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/iceberg-go"
 
@@ -91,4 +92,60 @@ func TestLateQuote(t *testing.T) {
 	check(lines)
 	commit(tab, func(tx *fixture.Tx) { tx.DeletePositions(f, 0, 3004) })
 	check(lines[1:3004])
+}
+
+// Dates and times read the same wherever the server is: those with a zone in
+// UTC, the others as they were written.
+func TestZones(t *testing.T) {
+	p := iceberg.PrimitiveTypes
+	fields := []iceberg.NestedField{
+		{ID: 1, Name: "d", Type: p.Date}, {ID: 2, Name: "tm", Type: p.Time}, {ID: 3, Name: "ts", Type: p.Timestamp},
+		{ID: 4, Name: "tz", Type: p.TimestampTz}, {ID: 5, Name: "ns", Type: p.TimestampNs}, {ID: 6, Name: "tzns", Type: p.TimestampTzNs},
+		{ID: 7, Name: "l", Type: &iceberg.ListType{ElementID: 8, Element: p.TimestampTz}},
+	}
+	tab := fixture.New(t.TempDir(), fixture.Options{Schema: iceberg.NewSchema(0, fields...), FormatVersion: 3})
+	var rows []fixture.Row
+	for _, at := range []string{"1848-03-15 09:23:59.764999", "1969-12-31 23:59:59.999999", "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999", "2026-03-08 02:30:00"} {
+		row := fixture.Row{"d": at[:10], "tm": at[11:], "ts": at, "tz": at, "l": []any{at}}
+		if at[0] != '0' && at[0] != '9' { // nanoseconds reach from 1677 to 2262
+			row["ns"], row["tzns"] = at, at
+		}
+		rows = append(rows, row)
+	}
+	rows = append(rows, fixture.Row{"tm": "00:00:00.000001", "ns": "1969-12-31 23:59:59.999999999", "tzns": "1969-12-31 23:59:59.999999999"})
+	var f *fixture.File
+	commit(tab, func(tx *fixture.Tx) {
+		f = tx.Append(rows...)
+		tx.AppendFile(fixture.FileOptions{Parquet: &fixture.ParquetOptions{Int96: true}}, fixture.Row{"tz": "1969-12-31 23:59:59.999999", "ts": "1848-03-15 09:23:59.764999"})
+	})
+	commit(tab, func(tx *fixture.Tx) { tx.DeleteVector(f, 4) })
+	lines := []string{"d,tm,ts,tz,ns,tzns,l",
+		`1848-03-15,09:23:59.764999,1848-03-15 09:23:59.764999,1848-03-15 09:23:59.764999Z,1848-03-15 09:23:59.764999,1848-03-15 09:23:59.764999Z,"[""1848-03-15 09:23:59.764999Z""]"`,
+		`1969-12-31,23:59:59.999999,1969-12-31 23:59:59.999999,1969-12-31 23:59:59.999999Z,1969-12-31 23:59:59.999999,1969-12-31 23:59:59.999999Z,"[""1969-12-31 23:59:59.999999Z""]"`,
+		`0001-01-01,00:00:00,0001-01-01 00:00:00,0001-01-01 00:00:00Z,,,"[""0001-01-01 00:00:00Z""]"`,
+		`9999-12-31,23:59:59.999999,9999-12-31 23:59:59.999999,9999-12-31 23:59:59.999999Z,,,"[""9999-12-31 23:59:59.999999Z""]"`,
+		`,00:00:00.000001,,,1969-12-31 23:59:59.999999999,1969-12-31 23:59:59.999999999Z,`,
+		`,,1848-03-15 09:23:59.764999,1969-12-31 23:59:59.999999Z,,,`,
+	}
+	local := time.Local
+	t.Cleanup(func() { time.Local = local })
+	var first []string
+	for _, zone := range []*time.Location{time.UTC, time.FixedZone("west", -5*3600), time.FixedZone("east", 13*3600+1800)} {
+		time.Local = zone
+		o := open(t, tab)
+		o.rows(lines...)
+		_, all := o.views(o.scan(0, nil))
+		var bytes []string
+		for _, v := range all {
+			bytes = append(bytes, csv(t, v))
+		}
+		if first == nil {
+			first = bytes
+		}
+		for i := range bytes {
+			if bytes[i] != first[i] {
+				t.Errorf("%s: view %d has other bytes than in UTC", zone, i)
+			}
+		}
+	}
 }

@@ -89,39 +89,86 @@ type DictionaryInfo struct {
 const headerProbe = 256
 
 // Dictionary reads only the header of the chunk's first page (one small read),
-// to learn the dictionary's size and the width of its indexes.
+// to learn the dictionary's size and the width of its indexes. Of a small file it
+// is known from the read of the footer.
 func (c *Chunk) Dictionary(ctx context.Context) (DictionaryInfo, error) {
 	if c.Length == 0 {
 		return DictionaryInfo{}, nil
 	}
+	if known := c.File.dictionaries; known != nil {
+		if d := known[c.RowGroup*len(c.File.Schema.Leaves)+c.Node.Leaf]; d.known {
+			return d.info, nil
+		}
+	}
 	c.File.stats.HeaderProbes.Add(1)
-	var h PageHeader
 	for probe := int64(headerProbe); ; probe *= 16 {
 		buf := make([]byte, min(probe, c.Length))
 		if _, err := c.File.Object.ReadAt(ctx, buf, c.Start); err != nil {
 			return DictionaryInfo{}, err
 		}
-		n, err := UnmarshalPageHeader(buf, &h)
+		info, err := c.dictionaryIn(buf)
 		if errors.Is(err, io.ErrUnexpectedEOF) && int64(len(buf)) < c.Length && probe < maxPageHeader {
 			continue
 		}
 		if err != nil {
 			return DictionaryInfo{}, c.wrap(corruptEOF("first page header", err))
 		}
-		if h.Type != DictionaryPage {
-			return DictionaryInfo{}, nil
-		}
-		if int64(n)+int64(h.CompressedSize) > c.Length {
-			return DictionaryInfo{}, c.wrap(fmt.Errorf("%w: dictionary page is cut", ErrCorrupt))
-		}
-		return DictionaryInfo{
-			Present:          true,
-			NumValues:        int(h.Dictionary.NumValues),
-			UncompressedSize: int(h.UncompressedSize),
-			CompressedSize:   int(h.CompressedSize),
-			HeaderLen:        n,
-		}, nil
+		return info, nil
 	}
+}
+
+// dictionaryIn parses the header of the chunk's first page; io.ErrUnexpectedEOF
+// if it is longer than buf.
+func (c *Chunk) dictionaryIn(buf []byte) (DictionaryInfo, error) {
+	var h PageHeader
+	n, err := UnmarshalPageHeader(buf, &h)
+	if err != nil {
+		return DictionaryInfo{}, err
+	}
+	if h.Type != DictionaryPage {
+		return DictionaryInfo{}, nil
+	}
+	if int64(n)+int64(h.CompressedSize) > c.Length {
+		return DictionaryInfo{}, fmt.Errorf("%w: dictionary page is cut", ErrCorrupt)
+	}
+	return DictionaryInfo{
+		Present:          true,
+		NumValues:        int(h.Dictionary.NumValues),
+		UncompressedSize: int(h.UncompressedSize),
+		CompressedSize:   int(h.CompressedSize),
+		HeaderLen:        n,
+	}, nil
+}
+
+// knownDictionary is what the first page header of a chunk says, if it is known.
+type knownDictionary struct {
+	info  DictionaryInfo
+	known bool
+}
+
+// keepDictionaries parses the first page header of each dictionary-coded chunk
+// from the bytes of the whole file: for a table of many small files, opening each
+// of them again for it would cost more than the footers. What is wrong with a
+// chunk is found, and told, when it is asked for.
+func (f *File) keepDictionaries(file []byte) {
+	leaves := f.Schema.Leaves
+	known := make([]knownDictionary, len(f.Metadata.RowGroups)*len(leaves))
+	for g := range f.Metadata.RowGroups {
+		for i, leaf := range leaves {
+			m := f.Metadata.RowGroups[g].Columns[i].MetaData
+			if m == nil || !slices.Contains(m.Encodings, PlainDictionary) && !slices.Contains(m.Encodings, RLEDictionary) {
+				continue
+			}
+			c, err := f.Chunk(g, leaf)
+			if err != nil {
+				continue
+			}
+			if info, err := c.dictionaryIn(file[c.Start : c.Start+c.Length]); err == nil {
+				known[g*len(leaves)+i] = knownDictionary{info, true}
+			}
+		}
+	}
+	f.dictionaries = known
 }
 
 // OffsetIndex reads the chunk's offset index, or returns nil if it has none. An

@@ -68,11 +68,14 @@ type File struct {
 	landmarks     []int64 // see landmarkAfter
 	startsOnce    sync.Once
 	starts        []int64 // see tileStarts; by row group, then by column
+	// dictionaries are known of a file that was read as a whole for its footer, by
+	// row group, then by column; nil for others. See keepDictionaries.
+	dictionaries []knownDictionary
 }
 
 // Open reads and checks the footer: one or two reads from the end.
 func Open(ctx context.Context, obj source.Object, opt Options) (*File, error) {
-	footer, start, err := readFooter(ctx, obj)
+	footer, tail, start, err := readFooter(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -89,44 +92,48 @@ func Open(ctx context.Context, obj source.Object, opt Options) (*File, error) {
 	if err != nil {
 		return nil, f.wrap(err)
 	}
+	if int64(len(tail)) == obj.Size() {
+		f.keepDictionaries(tail)
+	}
 	f.stats.Footers.Add(1)
 	return f, nil
 }
 
-// readFooter returns the encoded footer and where it starts in the file.
-func readFooter(ctx context.Context, obj source.Object) (footer []byte, start int64, err error) {
+// readFooter returns the encoded footer, what was read of the end of the file for
+// it, and where the footer starts in the file.
+func readFooter(ctx context.Context, obj source.Object) (footer, tail []byte, start int64, err error) {
 	size := obj.Size()
 	if size < int64(len(magic)+trailerLen) {
-		return nil, 0, fmt.Errorf("%s: %w: %d bytes are too short", obj.Location(), ErrCorrupt, size)
+		return nil, nil, 0, fmt.Errorf("%s: %w: %d bytes are too short", obj.Location(), ErrCorrupt, size)
 	}
-	tail := make([]byte, min(size, tailRead))
+	tail = make([]byte, min(size, tailRead))
 	if _, err := obj.ReadAt(ctx, tail, size-int64(len(tail))); err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	trailer := tail[len(tail)-trailerLen:]
 	switch string(trailer[4:]) {
 	case magic:
 	case magicEncrypted:
-		return nil, 0, fmt.Errorf("%s: %w: encrypted footer", obj.Location(), ErrUnsupported)
+		return nil, nil, 0, fmt.Errorf("%s: %w: encrypted footer", obj.Location(), ErrUnsupported)
 	default:
-		return nil, 0, fmt.Errorf("%s: %w: no magic at the end", obj.Location(), ErrCorrupt)
+		return nil, nil, 0, fmt.Errorf("%s: %w: no magic at the end", obj.Location(), ErrCorrupt)
 	}
 	n := int64(binary.LittleEndian.Uint32(trailer))
 	start = size - trailerLen - n
 	if start < int64(len(magic)) || n > maxFooter {
-		return nil, 0, fmt.Errorf("%s: %w: footer of %d bytes in a file of %d", obj.Location(), ErrCorrupt, n, size)
+		return nil, nil, 0, fmt.Errorf("%s: %w: footer of %d bytes in a file of %d", obj.Location(), ErrCorrupt, n, size)
 	}
 	if n+trailerLen <= int64(len(tail)) {
-		return tail[len(tail)-trailerLen-int(n) : len(tail)-trailerLen], start, nil
+		return tail[len(tail)-trailerLen-int(n) : len(tail)-trailerLen], tail, start, nil
 	}
 	footer = make([]byte, n)
 	have := tail[:len(tail)-trailerLen]
 	missing := footer[:int(n)-len(have)]
 	copy(footer[len(missing):], have)
 	if _, err := obj.ReadAt(ctx, missing, start); err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	return footer, start, nil
+	return footer, tail, start, nil
 }
 
 // adopt checks the metadata as a whole and derives what File keeps beside it.
@@ -176,7 +183,8 @@ const (
 // FootprintBytes estimates the heap that f keeps, for a cache's budget.
 func (f *File) FootprintBytes() int64 {
 	m := f.Metadata
-	n := int64(len(m.Schema))*(elementCost+nodeCost) + 8*int64(len(f.FirstRow)) + 1024
+	n := int64(len(m.Schema))*(elementCost+nodeCost) + 8*int64(len(f.FirstRow)) + 1024 +
+		int64(len(f.dictionaries))*int64(unsafe.Sizeof(knownDictionary{}))
 	for i := range m.RowGroups {
 		g := &m.RowGroups[i]
 		n += int64(unsafe.Sizeof(*g)) + 32

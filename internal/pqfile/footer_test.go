@@ -109,6 +109,7 @@ func TestReadFaultsSurface(t *testing.T) {
 	obj := load(t, fixtures+"zstd-v2.parquet")
 	f := open(t, obj)
 	obj.data = obj.data[:100] // replaced by something shorter
+	f.dictionaries = nil      // which the footer's read has seen
 	leaf := f.Schema.Leaves[len(f.Schema.Leaves)-1]
 	c, err := f.Chunk(1, leaf)
 	if err != nil {
@@ -122,5 +123,46 @@ func TestReadFaultsSurface(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), obj, Options{}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("Open: %v", err)
+	}
+}
+
+// TestDictionariesOfSmallFiles: what the footer's read has seen of a small file is
+// what a read of each header tells, and costs no read of its own.
+func TestDictionariesOfSmallFiles(t *testing.T) {
+	obj := load(t, fixtures+"zstd-v2.parquet")
+	stats := &Stats{}
+	f, err := Open(t.Context(), obj, Options{Stats: stats})
+	if err != nil {
+		t.Fatal(err)
+	}
+	present := 0
+	for g := range f.Metadata.RowGroups {
+		for _, leaf := range f.Schema.Leaves {
+			c, err := f.Chunk(g, leaf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := stats.HeaderProbes.Load()
+			known, err := c.Dictionary(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if known.Present {
+				present++
+				if stats.HeaderProbes.Load() != before {
+					t.Errorf("row group %d, column %q: its dictionary's header was read", g, leaf.Name)
+				}
+			}
+			kept := f.dictionaries
+			f.dictionaries = nil
+			read, err := c.Dictionary(t.Context())
+			f.dictionaries = kept
+			if err != nil || read != known {
+				t.Errorf("row group %d, column %q: %+v, read %+v (%v)", g, leaf.Name, known, read, err)
+			}
+		}
+	}
+	if present == 0 {
+		t.Error("no dictionary at all")
 	}
 }

@@ -56,6 +56,10 @@ const (
 	LZ4Raw
 )
 
+// Decodable reports whether pages in the codec can be decompressed here: all
+// but LZO, and numbers that stand for no codec.
+func (c Codec) Decodable() bool { return c >= Uncompressed && c <= LZ4Raw && c != LZO }
+
 // PageType is the kind of a page.
 type PageType int32
 
@@ -194,6 +198,13 @@ type ColumnMetaData struct {
 	BloomFilterOffset     *int64
 	BloomFilterLength     *int32
 	SizeStatistics        *SizeStatistics
+}
+
+// StoredBytes is about how long the chunk's values are when they are decoded, as
+// far as its sizes tell: at least 0, and more than that if they are
+// dictionary-coded.
+func (m *ColumnMetaData) StoredBytes() int64 {
+	return max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
 }
 
 // ColumnChunk is a row group's entry for one leaf.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/icefs/icefs/internal/source"
 )
 
 const (
@@ -139,6 +141,9 @@ func (s *PageScanner) fill(ctx context.Context, n int64) error {
 	n = min(n, left)
 	if int64(len(s.window)) >= n {
 		return nil
+	}
+	if remote, ok := s.chunk.File.Object.(source.Remote); ok {
+		return s.fillRemote(ctx, remote, n)
 	}
 	n = max(n, scanWindow)
 	if n > left-scanWindow/2 {

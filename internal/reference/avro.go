@@ -30,8 +30,9 @@ type anode struct {
 	children []*anode // the same
 }
 
-// avroRows reads the records of an Avro file.
-func avroRows(ctx context.Context, obj source.Object, mapping iceberg.NameMapping) (iter.Seq2[Record, error], error) {
+// avroRows reads the records of an Avro file. Fewer than its manifest counts are
+// an error: the file may have been cut after a block.
+func avroRows(ctx context.Context, obj source.Object, mapping iceberg.NameMapping, count int64) (iter.Seq2[Record, error], error) {
 	file, schema, err := orderedMaps(bufio.NewReaderSize(io.NewSectionReader(readerAt{ctx, obj}, 0, obj.Size()), 1<<17))
 	if err != nil {
 		return nil, err
@@ -51,11 +52,14 @@ func avroRows(ctx context.Context, obj source.Object, mapping iceberg.NameMappin
 		root.assign(mapping)
 	}
 	return func(yield func(Record, error) bool) {
-		for {
+		for n := int64(0); ; n++ {
 			var row any
 			err := r.Decode(&row)
-			if err == io.EOF {
+			if err == io.EOF && n >= count {
 				return
+			}
+			if err == io.EOF {
+				err = fmt.Errorf("%d rows, the manifest says %d", n, count)
 			}
 			if err != nil {
 				yield(nil, fmt.Errorf("%w: %w", ErrCorrupt, err))

@@ -18,7 +18,10 @@ type Merge struct {
 	Schema *iceberg.Schema
 	Plan   *snapshot.Plan
 	Store  source.Store
+	// Metadata names the metadata columns that Verify expects after the table's.
+	Metadata []string
 
+	own      int // columns of Schema that are the table's; 0 = all
 	defaults map[int]json.RawMessage
 }
 
@@ -85,7 +88,7 @@ func (m *Merge) fileRows(ctx context.Context, f *snapshot.File, yield func(Recor
 		if gone {
 			continue
 		}
-		rec, err := p.record(m.Schema.Fields(), stored)
+		rec, err := m.record(p, f.DataFile, pos, stored)
 		if err != nil {
 			return fmt.Errorf("row %d: %w", pos, err)
 		}
@@ -117,7 +120,7 @@ func (m *Merge) open(ctx context.Context, d *snapshot.DataFile, mapping iceberg.
 		f.decode = hadoopDecoder(ctx, obj)
 		return f.rows(), nil
 	case snapshot.Avro:
-		return avroRows(ctx, obj, mapping)
+		return avroRows(ctx, obj, mapping, d.Records)
 	}
 	return nil, fmt.Errorf("format %s: %w", d.Format, ErrUnsupported)
 }

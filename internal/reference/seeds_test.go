@@ -16,7 +16,8 @@ var (
 )
 
 // TestSeeds compares many small random tables: what was written, the naive
-// merge, and every view, of each table's last two snapshots. A failure names
+// merge, and every view, of each table's last two snapshots, some under the
+// newest schema, with metadata columns, or without spliced chunks. A failure names
 // its seed; run it alone with -first-seed N -seeds 1.
 func TestSeeds(t *testing.T) {
 	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
@@ -28,11 +29,19 @@ func TestSeeds(t *testing.T) {
 func compareSeed(t *testing.T, seed uint64) {
 	tab := random.New(t.TempDir(), seed, random.Options{Commits: 5, MaxRows: 25})
 	l := load(t, tab)
-	e := engine(t, merge.Options{})
+	var metadata []string
+	if seed%4 == 0 {
+		metadata = merge.AllMetadataColumns()
+	}
+	e := engine(t, merge.Options{MetadataColumns: metadata, NoCoalesce: seed%3 == 1, NoSplice: seed%5 == 1})
 	snapshots := tab.Snapshots()
-	for _, s := range snapshots[max(0, len(snapshots)-2):] {
-		want := tab.Expected(s, s.Schema)
-		got, err := rows(t.Context(), l, s.ID, s.Schema)
+	for i, s := range snapshots[max(0, len(snapshots)-2):] {
+		schema := s.Schema
+		if i == 0 && seed%2 == 1 { // as a branch's head is shown
+			schema = tab.Schema()
+		}
+		want := tab.Expected(s, schema)
+		got, err := rows(t.Context(), l, s.ID, schema)
 		if err != nil {
 			t.Fatalf("snapshot %d: %v", s.ID, err)
 		}
@@ -44,7 +53,7 @@ func compareSeed(t *testing.T, seed uint64) {
 				t.Fatalf("snapshot %d, row %d:\n%v\nwant\n%v", s.ID, i, got[i], w)
 			}
 		}
-		report, scan := verify(t, e, l, s.ID, s.Schema)
+		report, scan := verify(t, e, l, s.ID, schema, metadata...)
 		for _, p := range report.Problems {
 			t.Errorf("snapshot %d: %s: %v", s.ID, p.Name, p.Err)
 		}

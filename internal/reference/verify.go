@@ -46,6 +46,7 @@ var ErrDiffers = errors.New("view differs from the naive merge")
 // the work; what is wrong is in the report.
 func Verify(ctx context.Context, m *Merge, views Views, opt TextOptions) (*Report, error) {
 	r := &Report{}
+	m = m.withMetadata()
 	if err := r.vectors(ctx, m); err != nil {
 		return r, err
 	}

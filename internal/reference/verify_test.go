@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,44 @@ func flipLast(b []byte) []byte {
 
 // long is a long as Parquet stores it.
 func long(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+
+// TestVerifyMetadataColumns: the columns that tell where rows come from are
+// compared like the table's own, and expected where they are asked for alone.
+func TestVerifyMetadataColumns(t *testing.T) {
+	tab := shop(t, fixture.VectorOptions{})
+	l := load(t, tab)
+	s := tab.Head("")
+	all := merge.AllMetadataColumns()
+	plain, told := engine(t, merge.Options{}), engine(t, merge.Options{MetadataColumns: all})
+	if report, _ := verify(t, told, l, s.ID, s.Schema, all...); report.Views != 4 || len(report.Problems) > 0 {
+		t.Errorf("all columns: %+v", *report)
+	}
+	some := engine(t, merge.Options{MetadataColumns: all[1:3]})
+	if report, _ := verify(t, some, l, s.ID, s.Schema, all[1:3]...); report.Views != 4 || len(report.Problems) > 0 {
+		t.Errorf("some columns: %+v", *report)
+	}
+	if report, _ := verify(t, plain, l, s.ID, s.Schema, all...); report.Views != 0 || len(report.Problems) != 4 {
+		t.Errorf("views without the columns: %+v", *report)
+	}
+	if report, _ := verify(t, told, l, s.ID, s.Schema); report.Views != 0 || len(report.Problems) != 4 {
+		t.Errorf("views with columns that nobody asked for: %+v", *report)
+	}
+	_, scan := verify(t, told, l, s.ID, s.Schema, all...)
+	plan := *scan.Plan
+	plan.Files = slices.Clone(plan.Files)
+	moved := *plan.Files[0].DataFile
+	moved.FirstRowID++
+	plan.Files[0].DataFile = &moved
+	m := &reference.Merge{Table: scan.Table, Schema: scan.Schema, Plan: &plan, Store: scan.Store, Metadata: all}
+	report, err := reference.Verify(t.Context(), m, views(told, scan), reference.TextOptions{})
+	if err != nil || report.Views != 0 || len(report.Problems) != 4 {
+		t.Errorf("other row ids: %+v, %v", *report, err)
+	}
+	tab.Evolve(func(e *fixture.Evolution) { e.Rename("id", "_pos") })
+	if report, _ := verify(t, told, load(t, tab), s.ID, tab.Schema(), all...); report.Refused != 4 || len(report.Problems) > 0 {
+		t.Errorf("a column of the table's called _pos: %+v", *report)
+	}
+}
 
 // TestVerifyRefusals: what has to be refused may not be served, and is no
 // problem if it is not.

@@ -38,15 +38,16 @@ func views(e *merge.Engine, scan merge.Scan) reference.Views {
 	return v
 }
 
-// verify compares all views of a snapshot with the naive merge.
-func verify(t *testing.T, e *merge.Engine, l *warehouse.Loaded, snapshot int64, schema *iceberg.Schema) (*reference.Report, merge.Scan) {
+// verify compares all views of a snapshot with the naive merge; metadata names
+// the metadata columns that they have.
+func verify(t *testing.T, e *merge.Engine, l *warehouse.Loaded, snapshot int64, schema *iceberg.Schema, metadata ...string) (*reference.Report, merge.Scan) {
 	t.Helper()
 	plan, err := l.Plan(t.Context(), snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
 	scan := merge.Scan{Table: l.Table(), Schema: schema, Plan: plan, Store: l.Store()}
-	m := &reference.Merge{Table: l.Table(), Schema: schema, Plan: plan, Store: l.Store()}
+	m := &reference.Merge{Table: l.Table(), Schema: schema, Plan: plan, Store: l.Store(), Metadata: metadata}
 	report, err := reference.Verify(t.Context(), m, views(e, scan), reference.TextOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -281,6 +281,15 @@ func (o *localObject) OpenFile() (*os.File, error) {
 	return f, nil
 }
 
+// Borrow implements Filer.
+func (o *localObject) Borrow() (*os.File, func(), error) {
+	file, err := o.pool.acquire(o.descriptor)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %s", err, o.location)
+	}
+	return file, func() { o.pool.release(o.descriptor) }, nil
+}
+
 // classify turns a system error into one that wraps a sentinel. Paths are left
 // out: the caller names the location.
 func classify(err error) error {

@@ -99,8 +99,11 @@ func renamed(o Object, location string, err error) (Object, error) {
 	if o == nil {
 		return nil, err
 	}
-	if f, ok := o.(Filer); ok {
-		return &renamedFile{Filer: f, location: location}, nil
+	switch o := o.(type) {
+	case Filer:
+		return &renamedFile{Filer: o, location: location}, nil
+	case Remote:
+		return &renamedRemote{Remote: o, location: location}, nil
 	}
 	return &renamedObject{Object: o, location: location}, nil
 }

@@ -4,36 +4,52 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // pinned remembers the version of every location it has opened.
 type pinned struct {
 	store Store
 	mu    sync.Mutex
-	seen  map[string]string // location -> version
+	seen  map[string]pin // by location
 }
+
+type pin struct {
+	version string
+	remote  Remote // nil = not in an object store
+	at      time.Time
+}
+
+// openAgain is how long an object in an object store stands for its location: a
+// request that asked again would tell nothing that reading it does not.
+const openAgain = 10 * time.Second
 
 // Pinned returns a store in which a location keeps its first version: opening
 // it again after it was replaced is ErrChanged, for good. What belongs to a
 // table's snapshots is opened through it, so that a view never mixes the bytes
 // of two files.
-func Pinned(s Store) Store { return &pinned{store: s, seen: map[string]string{}} }
+func Pinned(s Store) Store { return &pinned{store: s, seen: map[string]pin{}} }
 
 var _ Store = (*pinned)(nil)
 
 // Open implements Store.
 func (p *pinned) Open(ctx context.Context, location string) (Object, error) {
+	p.mu.Lock()
+	last, ok := p.seen[location]
+	p.mu.Unlock()
+	if ok && last.remote != nil && time.Since(last.at) < openAgain {
+		return last.remote, nil
+	}
 	o, err := p.store.Open(ctx, location)
 	if err != nil {
 		return nil, err
 	}
+	remote, _ := o.(Remote)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first, ok := p.seen[location]
-	if !ok {
-		p.seen[location] = o.Version()
-	} else if first != o.Version() {
+	if first, ok := p.seen[location]; ok && first.version != o.Version() {
 		return nil, fmt.Errorf("%w: %s", ErrChanged, location)
 	}
+	p.seen[location] = pin{o.Version(), remote, time.Now()}
 	return o, nil
 }

@@ -48,9 +48,13 @@ type Store interface {
 	Open(ctx context.Context, location string) (Object, error)
 }
 
-// Filer is an Object on a local file system, which can hand out a descriptor of
-// its own, verified against Version. The caller closes it.
+// Filer is an Object on a local file system, whose descriptors can be handed
+// out, verified against Version when they were opened.
 type Filer interface {
 	Object
+	// OpenFile returns a descriptor of the caller's own, which it closes.
 	OpenFile() (*os.File, error)
+	// Borrow returns a descriptor that others read from as well. The caller calls
+	// release once it is done, and neither closes nor seeks it.
+	Borrow() (f *os.File, release func(), err error)
 }

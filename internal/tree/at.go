@@ -49,6 +49,9 @@ func (t *table) at(moment time.Time) (int64, error) {
 	if t.snapshots[id] == nil {
 		return 0, fmt.Errorf("expired: %w", t.gone(id))
 	}
+	if !t.exists(id) {
+		return 0, t.gone(id)
+	}
 	return id, nil
 }
 

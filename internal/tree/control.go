@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"iter"
 
 	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
@@ -36,9 +37,43 @@ func (d *rootDir) Entries(ctx context.Context) ([]Entry, error) {
 		return list, err
 	}
 	all := make([]Entry, 0, len(list)+1)
-	all = append(all, Entry{nameControl, KindDir, controlID("").Inode()})
+	all = append(all, controlEntry())
 	return append(all, list...), nil
 }
+
+// Stream implements Streamer, also for a folder that is none.
+func (d *rootDir) Stream(ctx context.Context) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if len(d.tree.opt.Control) > 0 && !yield(controlEntry(), nil) {
+			return
+		}
+		for e, err := range stream(ctx, d.Dir) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// stream lists any folder.
+func stream(ctx context.Context, d Dir) iter.Seq2[Entry, error] {
+	if s, ok := d.(Streamer); ok {
+		return s.Stream(ctx)
+	}
+	return func(yield func(Entry, error) bool) {
+		list, err := d.Entries(ctx)
+		for _, e := range list {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+func controlEntry() Entry { return Entry{nameControl, KindDir, controlID("").Inode()} }
 
 func (d *rootDir) Lookup(ctx context.Context, name string) (Node, error) {
 	if name == nameControl && len(d.tree.opt.Control) > 0 {

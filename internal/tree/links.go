@@ -183,7 +183,7 @@ func (d *timesDir) Entries(ctx context.Context) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.linkEntries(nameByTime, t.byTime()), nil
+	return t.linkEntries(nameByTime, listed(t, t.byTime(), func(n named) int64 { return n.snapshot })), nil
 }
 
 func (d *timesDir) Lookup(ctx context.Context, name string) (Node, error) {
@@ -193,7 +193,7 @@ func (d *timesDir) Lookup(ctx context.Context, name string) (Node, error) {
 	}
 	t.byTime()
 	id, ok := t.timeOf[name]
-	if !ok {
+	if !ok || !t.exists(id) {
 		return nil, errNoEntry
 	}
 	return &snapshotLink{t, nameByTime + "/" + name, id}, nil

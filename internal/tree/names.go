@@ -38,6 +38,32 @@ func escapeName(name string) string {
 	return b.String()
 }
 
+// unescapeName returns the name that escapes to one that is shown. ok is false if
+// none does: the shown name is cut, marked, or of no entry.
+func unescapeName(shown string) (name string, ok bool) {
+	if plainName(shown) {
+		return shown, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(shown); i++ {
+		if shown[i] != '%' {
+			b.WriteByte(shown[i])
+			continue
+		}
+		if i+2 >= len(shown) {
+			return "", false
+		}
+		c, err := hex.DecodeString(shown[i+1 : i+3])
+		if err != nil {
+			return "", false
+		}
+		b.WriteByte(c[0])
+		i += 2
+	}
+	name = b.String()
+	return name, escapeName(name) == shown && len(shown) <= maxName
+}
+
 // plainName reports whether escapeName leaves a name as it is.
 func plainName(name string) bool {
 	if name != "" && name[0] == '.' || !utf8.ValidString(name) {
@@ -51,12 +77,15 @@ func plainName(name string) bool {
 	return true
 }
 
+// emptyName is how the empty name is shown.
+const emptyName = "%"
+
 // fitName appends suffix to an escaped name, and if the result were over maxName
 // bytes cuts the name and puts "~" and 16 hex digits of the hash of original in
 // its place. No escape and no character is cut in two.
 func fitName(escaped, suffix, original string) string {
 	if escaped == "" {
-		escaped = "%"
+		escaped = emptyName
 	}
 	if len(escaped)+len(suffix) <= maxName {
 		return escaped + suffix

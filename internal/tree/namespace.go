@@ -2,7 +2,13 @@ package tree
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"iter"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -14,23 +20,17 @@ type namespaceDir struct {
 	reserved []string
 
 	mu   sync.Mutex
-	last *members // of the last listing; reused while its names are the same
+	last *spaces // of the last call; reused while the names are the same
 }
 
-var _ Dir = (*namespaceDir)(nil)
+var _ Streamer = (*namespaceDir)(nil)
 
-// members are the entries of a namespace and the names they are shown under.
-type members struct {
-	namespaces []string // as the catalog names them, in its order
-	tables     []string
-	shown      []Entry
-	index      map[string]member
-}
-
-// member is an entry of the catalog's listing: a namespace or a table, by place.
-type member struct {
-	table bool
-	at    int
+// spaces are the namespaces in a namespace and the names they are shown under.
+type spaces struct {
+	names []string       // as the catalog gives them, in its order
+	index map[string]int // shown name -> place
+	shown []Entry
+	taken map[string]bool // the shown names and the reserved ones
 }
 
 func (d *namespaceDir) Attr(context.Context) (Attr, error) {
@@ -43,92 +43,147 @@ func (d *namespaceDir) Attr(context.Context) (Attr, error) {
 }
 
 func (d *namespaceDir) Entries(ctx context.Context) ([]Entry, error) {
-	m, _, _, err := d.list(ctx)
-	if err != nil {
-		return nil, err
+	var list []Entry
+	for e, err := range d.Stream(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
 	}
-	return m.shown, nil
+	return list, nil
+}
+
+// Stream lists the namespaces first, then the tables as the catalog names them.
+// A table whose name is taken is shown at the end, with "~table".
+func (d *namespaceDir) Stream(ctx context.Context) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		s, _, err := d.spaces(ctx)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for _, e := range s.shown {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		for t, err := range d.tables(ctx, s) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if !yield(Entry{t.name, KindDir, dirID("table", join(d.path, t.name)).Inode()}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// shownTable is a table's name in the catalog and the one it is shown under.
+type shownTable struct{ original, name string }
+
+// tables names the tables beside the namespaces s.
+func (d *namespaceDir) tables(ctx context.Context, s *spaces) iter.Seq2[shownTable, error] {
+	return func(yield func(shownTable, error) bool) {
+		n := &namer{taken: maps.Clone(s.taken)}
+		var clash []string
+		for name, err := range d.src.Tables(ctx) {
+			if err != nil {
+				yield(shownTable{}, err)
+				return
+			}
+			if !n.free(d.escape(name), name) {
+				clash = append(clash, name)
+				continue
+			}
+			if !yield(shownTable{name, n.assign(d.escape(name), name, "")}, nil) {
+				return
+			}
+		}
+		for _, name := range clash {
+			if !yield(shownTable{name, n.assign(d.escape(name), name, "~table")}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (d *namespaceDir) escape(name string) string {
+	if d.src.Verbatim() {
+		return name
+	}
+	return escapeName(name)
 }
 
 func (d *namespaceDir) Lookup(ctx context.Context, name string) (Node, error) {
-	m, namespaces, tables, err := d.list(ctx)
+	s, namespaces, err := d.spaces(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at, ok := m.index[name]
-	if !ok {
-		return nil, errNoEntry
-	}
 	path := join(d.path, name)
-	if at.table {
-		return &tableDir{tree: d.tree, src: tables[at.at], path: path}, nil
+	if at, ok := s.index[name]; ok {
+		return &namespaceDir{tree: d.tree, src: namespaces[at], path: path}, nil
 	}
-	return &namespaceDir{tree: d.tree, src: namespaces[at.at], path: path}, nil
+	t, err := d.table(ctx, s, name)
+	if err != nil {
+		return nil, err
+	}
+	return &tableDir{tree: d.tree, src: t, path: path}, nil
 }
 
-// list asks the catalog, and names what it lists.
-func (d *namespaceDir) list(ctx context.Context) (*members, []Namespace, []Table, error) {
-	nsSeq, err := d.src.Namespaces(ctx)
-	if err != nil {
-		return nil, nil, nil, err
+// table finds the table of a shown name. All but the few that carry a mark are
+// asked of the catalog by name; for those its tables are listed.
+func (d *namespaceDir) table(ctx context.Context, s *spaces, name string) (Table, error) {
+	original, plain := name, true
+	if !d.src.Verbatim() {
+		original, plain = unescapeName(name)
 	}
-	var m members
+	if plain && !s.taken[name] {
+		t, err := d.src.Table(ctx, original)
+		if err == nil || !errors.Is(err, iofs.ErrNotExist) {
+			return t, err
+		}
+	}
+	if !strings.Contains(name, "~") && name != emptyName {
+		return nil, errNoEntry
+	}
+	for t, err := range d.tables(ctx, s) {
+		if err != nil {
+			return nil, err
+		}
+		if t.name == name {
+			return d.src.Table(ctx, t.original)
+		}
+	}
+	return nil, errNoEntry
+}
+
+// spaces asks the catalog for the namespaces, and names them.
+func (d *namespaceDir) spaces(ctx context.Context) (*spaces, []Namespace, error) {
+	seq, err := d.src.Namespaces(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("namespaces: %w", err)
+	}
+	s := &spaces{index: map[string]int{}}
 	var namespaces []Namespace
-	for name, ns := range nsSeq {
-		m.namespaces = append(m.namespaces, name)
+	for name, ns := range seq {
+		s.names = append(s.names, name)
 		namespaces = append(namespaces, ns)
-	}
-	tblSeq, err := d.src.Tables(ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	var tables []Table
-	for name, t := range tblSeq {
-		m.tables = append(m.tables, name)
-		tables = append(tables, t)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if l := d.last; l != nil && slices.Equal(l.namespaces, m.namespaces) && slices.Equal(l.tables, m.tables) {
-		return l, namespaces, tables, nil
-	}
-	d.name(&m)
-	d.last = &m
-	return &m, namespaces, tables, nil
-}
-
-// name gives every entry the name it is shown under: namespaces first, then the
-// tables whose name is free, then the others with "~table".
-func (d *namespaceDir) name(m *members) {
-	escape := escapeName
-	if d.src.Verbatim() {
-		escape = func(s string) string { return s }
+	if d.last != nil && slices.Equal(d.last.names, s.names) {
+		return d.last, namespaces, nil
 	}
 	n := newNamer(d.reserved...)
-	m.index = make(map[string]member, len(m.namespaces)+len(m.tables))
-	show := func(name string, at member) {
-		kind := "namespace"
-		if at.table {
-			kind = "table"
-		}
-		m.index[name] = at
-		m.shown = append(m.shown, Entry{Name: name, Kind: KindDir, Ino: dirID(kind, join(d.path, name)).Inode()})
+	for i, original := range s.names {
+		name := n.assign(d.escape(original), original, "~namespace")
+		s.index[name] = i
+		s.shown = append(s.shown, Entry{name, KindDir, dirID("namespace", join(d.path, name)).Inode()})
 	}
-	for i, name := range m.namespaces {
-		show(n.assign(escape(name), name, "~namespace"), member{false, i})
-	}
-	var clash []int
-	for i, name := range m.tables {
-		if !n.free(escape(name), name) {
-			clash = append(clash, i)
-			continue
-		}
-		show(n.assign(escape(name), name, "~table"), member{true, i})
-	}
-	for _, i := range clash {
-		name := m.tables[i]
-		show(n.assign(escape(name), name, "~table"), member{true, i})
-	}
+	s.taken = n.taken
+	d.last = s
+	return s, namespaces, nil
 }
 
 // join appends a name to a path in the mount.

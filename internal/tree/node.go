@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"context"
+	"iter"
 	"time"
 
 	"github.com/icefs/icefs/merge"
@@ -51,6 +52,14 @@ type Dir interface {
 	Lookup(ctx context.Context, name string) (Node, error)
 	// Entries lists the folder, without "." and "..".
 	Entries(ctx context.Context) ([]Entry, error)
+}
+
+// Streamer is a Dir whose entries may come slowly, one after the other.
+type Streamer interface {
+	Dir
+	// Stream lists the folder like Entries, each entry as soon as it is known. A
+	// failure is the last element.
+	Stream(ctx context.Context) iter.Seq2[Entry, error]
 }
 
 // File is a regular file.

@@ -49,7 +49,7 @@ func (d *snapshotsDir) Lookup(ctx context.Context, name string) (Node, error) {
 		return nil, errNoEntry
 	}
 	s := t.snapshots[id]
-	if s == nil {
+	if s == nil || !t.exists(id) {
 		return nil, errNoEntry
 	}
 	sd := &snapshotDir{table: t, snap: s, name: name, schema: ownSchema}

@@ -45,6 +45,7 @@ type table struct {
 	path   string
 
 	snapshots map[int64]*snapshot.Snapshot
+	kept      map[int64]bool // that exist by History, whatever their age; nil = all
 	branches  []named
 	tags      []named
 
@@ -85,6 +86,7 @@ func newTable(tree *Tree, src Table, l Loaded, path string) *table {
 	for i := range meta.Snapshots {
 		t.snapshots[meta.Snapshots[i].ID] = &meta.Snapshots[i]
 	}
+	t.kept = tree.opt.History.kept(meta)
 	t.metadataID = sync.OnceValue(func() snapshot.ID { return t.id(nameMetadata, string(meta.Metadata)) })
 	refs := slices.Clone(meta.Refs)
 	slices.SortFunc(refs, func(a, b snapshot.Ref) int { return strings.Compare(a.Name, b.Name) })
@@ -103,13 +105,13 @@ func newTable(tree *Tree, src Table, l Loaded, path string) *table {
 // empty reports whether main has no snapshot.
 func (t *table) empty() bool { return t.meta.Current < 0 }
 
-// snapshotIDs are in the order of the metadata.
+// snapshotIDs are those to list, in the order of the metadata.
 func (t *table) snapshotIDs() []int64 {
 	ids := make([]int64, len(t.meta.Snapshots))
 	for i := range t.meta.Snapshots {
 		ids[i] = t.meta.Snapshots[i].ID
 	}
-	return ids
+	return listed(t, ids, func(id int64) int64 { return id })
 }
 
 func (d *tableDir) Attr(ctx context.Context) (Attr, error) {

@@ -13,7 +13,8 @@
 //
 //   - A listing computes no size and reads no data file: those of a namespace
 //     and of snapshots/ need names alone, those of a snapshot's folder and of
-//     parts/ need manifests.
+//     parts/ need manifests. A namespace is listed as its catalog names tables
+//     (Streamer), and looking up one of them lists none.
 //   - What is below snapshots/<id> never changes for one Attr.Ino: a node keeps
 //     the metadata version it was looked up in. Everything else asks the catalog
 //     again at each call, which answers from memory within its refresh interval.
@@ -55,8 +56,13 @@ type Namespace interface {
 	// Verbatim reports whether names are those of folders, shown as they are;
 	// else they are a catalog's, and escaped.
 	Verbatim() bool
+	// Namespaces lists the namespaces in it.
 	Namespaces(ctx context.Context) (iter.Seq2[string, Namespace], error)
-	Tables(ctx context.Context) (iter.Seq2[string, Table], error)
+	// Tables lists the names of the tables in it, each as soon as it is known. A
+	// failure is the last element.
+	Tables(ctx context.Context) iter.Seq2[string, error]
+	// Table returns the table of a name; it lists the others only if it has to.
+	Table(ctx context.Context, name string) (Table, error)
 }
 
 // Table is a table of the catalog; Load re-reads its metadata when it is older
@@ -98,6 +104,8 @@ type Options struct {
 	Views   Views
 	// Show selects the data files of a snapshot; the zero value is DefaultShown.
 	Show Shown
+	// History selects the snapshots shown.
+	History History
 	// ParquetOptions, CSVOptions and JSONLOptions spell out what changes the
 	// bytes of views beside the table; they become part of inode numbers.
 	ParquetOptions, CSVOptions, JSONLOptions string

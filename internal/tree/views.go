@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 
 	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
@@ -100,7 +101,11 @@ func (d *snapshotDir) open(ctx context.Context, f ViewFile) (merge.Handle, error
 	if _, err := v.Size(ctx); err != nil {
 		return nil, d.fail(ctx, err)
 	}
-	return &guarded{openView(v), d}, nil
+	g := guarded{openView(v), d}
+	if p, ok := g.Handle.(merge.Passthrough); ok {
+		return &guardedFile{g, p}, nil
+	}
+	return &g, nil
 }
 
 // guarded marks failures of a reader whose snapshot has expired.
@@ -115,6 +120,25 @@ func (g *guarded) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 		return n, g.dir.fail(ctx, err)
 	}
 	return n, err
+}
+
+// guardedFile is a guarded reader whose bytes may be those of local files.
+type guardedFile struct {
+	guarded
+	file merge.Passthrough
+}
+
+var _ merge.Passthrough = (*guardedFile)(nil)
+
+func (g *guardedFile) OpenFile(ctx context.Context) (*os.File, error) {
+	f, err := g.file.OpenFile(ctx)
+	return f, g.dir.fail(ctx, err)
+}
+
+func (g *guardedFile) Stored(ctx context.Context) bool { return g.file.Stored(ctx) }
+
+func (g *guardedFile) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func(), bool) {
+	return g.file.Borrow(ctx, off, n)
 }
 
 // partsDir has one file for each live data file of a snapshot.

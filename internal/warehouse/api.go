@@ -3,8 +3,10 @@ package warehouse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,10 @@ var (
 	ErrUnsupported = errors.New("unsupported table")
 	// ErrCorrupt: metadata or a manifest is malformed.
 	ErrCorrupt = errors.New("corrupt table metadata")
+	// ErrUnavailable: a catalog service does not answer, or not now.
+	ErrUnavailable = errors.New("catalog does not answer")
+	// ErrDenied: a catalog service does not let us in, or not to this.
+	ErrDenied = errors.New("catalog denies access")
 	// ErrGone: a table or namespace is no longer there; wraps fs.ErrNotExist.
 	ErrGone error = goneError{}
 )
@@ -41,12 +47,20 @@ type Cache interface {
 
 // Options of Open; the zero value is usable.
 type Options struct {
-	AllowPaths []string      // further folders that tables may lie in
+	AllowPaths []string      // further folders that tables may lie in: paths, or URLs of an object store
 	Refresh    time.Duration // 0 = DefaultRefresh, negative = at every call
 	Cache      Cache         // nil = everything read is kept
 	Pool       *source.Pool  // nil = a pool of the default size
-	Log        *slog.Logger  // nil = discard
-	Stats      *Stats        // may be nil
+	// Remotes opens object stores; nil = local files alone.
+	Remotes source.Remotes
+	// Properties are file-IO properties that the user has set (source.Access);
+	// they come before those of a catalog. They may hold secrets.
+	Properties map[string]string
+	// Timeout is how long a catalog service that does not answer is waited for; 0 =
+	// DefaultTimeout.
+	Timeout time.Duration
+	Log     *slog.Logger // nil = discard
+	Stats   *Stats       // may be nil
 }
 
 // Stats count what was read. All only grow.
@@ -58,14 +72,14 @@ type Stats struct {
 
 // env is what all parts of a catalog share.
 type env struct {
-	opt   Options
-	local *source.Local // with the roots of SOURCE and the allowed paths
-	files source.Store  // the same, for files that snapshots refer to
-	cache Cache
-	stats *Stats
-	log   *slog.Logger
+	opt    Options
+	access // to the roots of SOURCE and the allowed paths
+	cache  Cache
+	stats  *Stats
+	log    *slog.Logger
 
-	schemas schemas
+	schemas  schemas
+	unlisted sync.Map // folders that could not be listed, once logged
 }
 
 func newEnv(opt Options, roots ...string) (*env, error) {
@@ -84,18 +98,45 @@ func newEnv(opt Options, roots ...string) (*env, error) {
 	if opt.Stats == nil {
 		opt.Stats = &Stats{}
 	}
-	local, err := source.NewLocal(opt.Pool, append(roots, opt.AllowPaths...)...)
+	reach, err := opt.reach(source.Access{Properties: opt.Properties}, append(roots, opt.AllowPaths...))
 	if err != nil {
 		return nil, err
 	}
 	return &env{
-		opt:   opt,
-		local: local,
-		files: source.Pinned(local),
-		cache: opt.Cache,
-		stats: opt.Stats,
-		log:   opt.Log,
+		opt:    opt,
+		access: *newAccess(reach),
+		cache:  opt.Cache,
+		stats:  opt.Stats,
+		log:    opt.Log,
 	}, nil
+}
+
+// reach opens what lies below roots, paths and URLs; a has the properties for
+// the URLs. Without a URL among them no object store can be reached.
+func (o *Options) reach(a source.Access, roots []string) (*source.Files, error) {
+	var paths []string
+	for _, root := range roots {
+		if source.IsURL(root) {
+			a.Roots = append(a.Roots, root)
+		} else {
+			paths = append(paths, root)
+		}
+	}
+	local, err := source.NewLocal(o.Pool, paths...)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Roots) == 0 {
+		return source.NewFiles(local, nil), nil
+	}
+	if o.Remotes == nil {
+		return nil, fmt.Errorf("%w: %s", source.ErrUnsupported, a.Roots[0])
+	}
+	remote, err := o.Remotes.Folders(a)
+	if err != nil {
+		return nil, err
+	}
+	return source.NewFiles(local, remote, a.Roots...), nil
 }
 
 // fresh reports whether what was read at a time need not be read again.
@@ -104,7 +145,7 @@ func (e *env) fresh(at time.Time) bool {
 }
 
 // gate is a lock that a waiter can leave when its context ends. Lock order: that
-// of a Namespace or a Table (never two of them), then that of a catalogDB.
+// of a Namespace or a Table (never two of them), then that of a sqlCatalog.
 type gate chan struct{}
 
 func newGate() gate { return make(gate, 1) }

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/icefs/icefs/internal/source"
 )
 
 // Catalog is an opened SOURCE: the namespace at its root, or one table.
 type Catalog struct {
-	env   *env
-	root  *Namespace
-	table *Table
+	env    *env
+	root   *Namespace
+	table  *Table
+	remote *watched // nil = folders
 }
 
 // Open opens SOURCE, a path if one exists, else a URL:
@@ -25,10 +28,13 @@ type Catalog struct {
 //     table;
 //   - another folder: a warehouse, searched for tables as it is listed;
 //   - a file: the table at that metadata version, for good;
-//   - sqlite:///path.db?catalog=NAME&warehouse=DIR: the tables of a catalog.
+//   - the same three in an object store, by the URL of the folder or the file;
+//   - sqlite:///path.db?catalog=NAME&warehouse=DIR, http://…, https://…,
+//     thrift://… or postgresql://…: the tables of the catalog at that uri, with
+//     Options.Properties for its properties (OpenCatalog).
 func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
-	if path, ok := source.LocalPath(src); ok {
-		src = path
+	if local, ok := source.LocalPath(src); ok {
+		src = local
 	}
 	fi, err := os.Stat(src)
 	switch {
@@ -36,15 +42,15 @@ func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
 		return openFolder(ctx, src, opt)
 	case err == nil:
 		return openFile(src, opt)
-	case strings.HasPrefix(src, sqliteScheme):
-		return openSQLite(ctx, src, opt)
+	case isCatalogURL(src):
+		return openCatalogURL(ctx, src, opt)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("source %s: %w", src, err)
+	case opt.isRemote(src):
+		return openURL(ctx, strings.TrimRight(src, "/"), opt)
 	case strings.Contains(src, "://"):
 		scheme, _, _ := strings.Cut(src, "://")
-		return nil, fmt.Errorf("%w: %s:// (a folder, a metadata file or sqlite:// is)", ErrUnsupportedSource, scheme)
-	case !strings.ContainsAny(src, "/."):
-		return nil, fmt.Errorf("%w: %s is neither a path nor a URL, and catalogs by name are not supported", ErrUnsupportedSource, src)
+		return nil, fmt.Errorf("%w: %s:// (a folder, a metadata file or a catalog's URL is)", ErrUnsupportedSource, scheme)
 	default:
 		return nil, fmt.Errorf("source %s: %w", src, fs.ErrNotExist)
 	}
@@ -57,6 +63,39 @@ func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) 
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", src, err)
 	}
+	return openDir(ctx, dir, opt)
+}
+
+// isRemote reports whether a location is that of an object store.
+func (o *Options) isRemote(location string) bool {
+	if o.Remotes == nil || !source.IsURL(location) {
+		return false
+	}
+	_, err := o.Remotes.Folders(source.Access{Roots: []string{location}})
+	return !errors.Is(err, source.ErrUnsupported)
+}
+
+// openURL opens a folder or a metadata file in an object store.
+func openURL(ctx context.Context, src string, opt Options) (*Catalog, error) {
+	dir, name := folderOf(src), path.Base(src)
+	if _, ok := parseMetadataName(name); !ok && !strings.HasSuffix(name, ".json") {
+		return openDir(ctx, src, opt)
+	}
+	if path.Base(dir) == metadataFolder {
+		dir = folderOf(dir)
+	}
+	e, err := newEnv(opt, dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.reach.Open(ctx, src); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return &Catalog{env: e, table: newTable(e, pinnedFile{e, src})}, nil
+}
+
+// openDir opens the folder at a location.
+func openDir(ctx context.Context, dir string, opt Options) (*Catalog, error) {
 	e, err := newEnv(opt, dir)
 	if err != nil {
 		return nil, err
@@ -66,28 +105,28 @@ func openFolder(ctx context.Context, src string, opt Options) (*Catalog, error) 
 		return nil, err
 	}
 	if isTable {
-		return &Catalog{env: e, table: newTable(e, newFolderTable(e, filepath.Join(dir, metadataFolder)))}, nil
+		return &Catalog{env: e, table: newTable(e, newFolderTable(e, join(dir, metadataFolder)))}, nil
 	}
 	hasMetadata, err := e.hasMetadata(ctx, dir)
 	switch {
 	case err != nil:
 		return nil, err
-	case hasMetadata && filepath.Base(dir) == metadataFolder:
-		return openFolder(ctx, filepath.Dir(dir), opt)
+	case hasMetadata && path.Base(dir) == metadataFolder:
+		return openDir(ctx, folderOf(dir), opt)
 	case hasMetadata:
 		return &Catalog{env: e, table: newTable(e, newFolderTable(e, dir))}, nil
 	}
-	return &Catalog{env: e, root: newNamespace(e, folder{env: e, dir: dir}, true)}, nil
+	return &Catalog{env: e, root: newNamespace(e, folder{env: e, dir: dir})}, nil
 }
 
 // openFile opens a table at one metadata file. What it may refer to lies in its
 // folder, or in the table's if that folder is named metadata.
 func openFile(src string, opt Options) (*Catalog, error) {
-	path, err := filepath.Abs(src)
+	file, err := filepath.Abs(src)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", src, err)
 	}
-	dir := filepath.Dir(path)
+	dir := filepath.Dir(file)
 	if filepath.Base(dir) == metadataFolder {
 		dir = filepath.Dir(dir)
 	}
@@ -95,7 +134,7 @@ func openFile(src string, opt Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Catalog{env: e, table: newTable(e, pinnedFile(path))}, nil
+	return &Catalog{env: e, table: newTable(e, pinnedFile{e, file})}, nil
 }
 
 // Root returns the namespace at the root, or (one table mounted) the table.
@@ -103,8 +142,20 @@ func (c *Catalog) Root(ctx context.Context) (*Namespace, *Table, error) {
 	return c.root, c.table, ctx.Err()
 }
 
-// Close closes the descriptors that no reader uses.
+// Outage returns since when a catalog service has not answered, and why; a zero
+// time if it does.
+func (c *Catalog) Outage() (time.Time, error) {
+	if c.remote == nil {
+		return time.Time{}, nil
+	}
+	return c.remote.outage()
+}
+
+// Close closes the descriptors and connections that no reader uses.
 func (c *Catalog) Close() error {
+	if c.remote != nil {
+		c.remote.close()
+	}
 	c.env.opt.Pool.CloseIdle()
 	return nil
 }

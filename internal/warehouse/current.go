@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,14 +17,29 @@ import (
 
 // finder finds a table's current metadata file.
 type finder interface {
-	// find returns the location of the file.
-	find(ctx context.Context) (string, error)
+	// find opens the file. It also returns what the files of the table's snapshots
+	// are opened with.
+	find(ctx context.Context) (source.Object, *access, error)
 }
 
 // pinnedFile is a table mounted at one metadata file.
-type pinnedFile string
+type pinnedFile struct {
+	env  *env
+	path string
+}
 
-func (p pinnedFile) find(context.Context) (string, error) { return string(p), nil }
+func (p pinnedFile) find(ctx context.Context) (source.Object, *access, error) {
+	return p.env.open(ctx, p.path)
+}
+
+// open opens a metadata file of a folder: without it there is no table.
+func (e *env) open(ctx context.Context, location string) (source.Object, *access, error) {
+	o, err := e.reach.Open(ctx, location)
+	if err != nil {
+		return nil, nil, gone(err)
+	}
+	return o, &e.access, nil
+}
 
 // folderTable finds the current metadata file of a table's folder:
 //
@@ -107,10 +121,19 @@ func isUUID(name string) bool {
 }
 
 // find implements finder.
-func (t *folderTable) find(ctx context.Context) (string, error) {
+func (t *folderTable) find(ctx context.Context) (source.Object, *access, error) {
+	location, err := t.locate(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.env.open(ctx, location)
+}
+
+// locate returns the location of the current metadata file.
+func (t *folderTable) locate(ctx context.Context) (string, error) {
 	var names []metadataName
 	hinted := false
-	err := t.env.local.ReadDir(ctx, t.dir, func(d os.DirEntry) bool {
+	err := t.env.reach.ReadDir(ctx, t.dir, func(d os.DirEntry) bool {
 		if m, ok := parseMetadataName(d.Name()); ok {
 			names = append(names, m)
 		}
@@ -125,14 +148,14 @@ func (t *folderTable) find(ctx context.Context) (string, error) {
 	}
 	if hinted {
 		if name, ok := t.hinted(ctx, names); ok {
-			return filepath.Join(t.dir, name), nil
+			return join(t.dir, name), nil
 		}
 	}
 	name, err := t.newest(ctx, names)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(t.dir, name), nil
+	return join(t.dir, name), nil
 }
 
 const hintName = "version-hint.text"
@@ -142,7 +165,7 @@ const maxHint = 1024
 
 // hinted returns the file that version-hint.text leads to, if it resolves.
 func (t *folderTable) hinted(ctx context.Context, names []metadataName) (string, bool) {
-	o, err := t.env.local.Open(ctx, filepath.Join(t.dir, hintName))
+	o, err := t.env.reach.Open(ctx, join(t.dir, hintName))
 	if err != nil || o.Size() > maxHint {
 		return "", false
 	}
@@ -250,7 +273,7 @@ func (t *folderTable) newest(ctx context.Context, names []metadataName) (string,
 	t.heads = heads
 	if reason != "" && t.tie != best.name {
 		t.tie = best.name
-		t.env.log.Warn(reason, "file", filepath.Join(t.dir, best.name))
+		t.env.log.Warn(reason, "file", join(t.dir, best.name))
 	}
 	return best.name, nil
 }
@@ -263,7 +286,7 @@ type head struct {
 
 // head reads the head of a metadata file, once for each version of the file.
 func (t *folderTable) head(ctx context.Context, name string, keep map[string]head) (head, error) {
-	o, err := t.env.local.Open(ctx, filepath.Join(t.dir, name))
+	o, err := t.env.reach.Open(ctx, join(t.dir, name))
 	if err != nil {
 		return head{}, err
 	}

@@ -146,7 +146,7 @@ func TestCurrentMetadata(t *testing.T) {
 		}
 		f := newFolderTable(e, dir)
 		for range 2 {
-			got, err := f.find(context.Background())
+			got, err := f.locate(context.Background())
 			if err != nil || filepath.Base(got) != c.want {
 				t.Errorf("%s: %s, %v, want %s", c.name, filepath.Base(got), err, c.want)
 			}
@@ -205,7 +205,7 @@ func TestHeadsAreReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFolderTable(e, dir)
-	if _, err := f.find(context.Background()); err != nil || len(f.heads) != 5 {
+	if _, err := f.locate(context.Background()); err != nil || len(f.heads) != 5 {
 		t.Fatalf("%d heads kept, %v", len(f.heads), err)
 	}
 	for version := range f.heads {
@@ -214,7 +214,7 @@ func TestHeadsAreReadOnce(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "00000-x.metadata.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.find(context.Background()); err != nil {
+	if _, err := f.locate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.heads) != 4 {

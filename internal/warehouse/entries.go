@@ -33,6 +33,7 @@ type entryReader struct {
 
 	raw        rawEntry
 	files      []snapshot.DataFile
+	rows       int64    // of files, capped
 	names      []byte   // paths and referenced paths of files, end to end
 	ends       [][2]int // ends of each file's in names
 	partitions map[string]map[int]any
@@ -289,6 +290,7 @@ func (r *entryReader) add() error {
 	r.ends = append(r.ends, [2]int{path, len(r.names)})
 	r.bytes += dataFileBytes + int64(len(e.texts[fieldPath])+len(e.texts[fieldReferenced])+8*len(f.EqualityIDs))
 	r.files = append(r.files, f)
+	r.rows = min(r.rows, math.MaxInt64-records) + records
 	return nil
 }
 

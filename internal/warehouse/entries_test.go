@@ -128,10 +128,16 @@ func TestManifestsOfEnginesAsIcebergGo(t *testing.T) {
 					t.Errorf("%s: manifest %+v, want %+v", name, m, want)
 				}
 				raw := contentOf(t, l, m.path)
+				if m.length != int64(len(raw)) {
+					t.Errorf("%s: %s has %d bytes, the list says %d", name, m.path, len(raw), m.length)
+				}
 				r := entryReader{table: l.table, manifest: m, schemas: &schemas{}, metricIDs: ids}
 				if err := r.read(raw); err != nil {
 					t.Errorf("%s: %s: %v", name, m.path, err)
 					continue
+				}
+				if int64(len(r.files)) != m.files || r.rows != m.rows {
+					t.Errorf("%s: %s: %d files of %d rows, the list says %d of %d", name, m.path, len(r.files), r.rows, m.files, m.rows)
 				}
 				want, err := byIcebergGo(theirs[i], raw, ids)
 				if err != nil {
@@ -164,6 +170,7 @@ func listedByIcebergGo(m iceberg.ManifestFile) manifestFile {
 	return manifestFile{
 		path: m.FilePath(), version: m.Version(), deletes: m.ManifestContent() == iceberg.ManifestContentDeletes, specID: int(m.PartitionSpecID()),
 		sequence: m.SequenceNum(), snapshot: m.SnapshotID(), firstRow: valueOr(m.FirstRowID(), -1), encrypted: len(m.KeyMetadata()) > 0,
+		length: m.Length(), files: int64(m.AddedDataFiles()) + int64(m.ExistingDataFiles()), rows: m.AddedRows() + m.ExistingRows(),
 	}
 }
 
@@ -333,6 +340,8 @@ func TestManifestLists(t *testing.T) {
 		{"name":"added_snapshot_id","type":["null","long"],"default":null,"field-id":503}]}`
 	v2 := strings.Replace(v1, `{"name":"manifest_path"`, `{"name":"content","type":"int","field-id":517},{"name":"sequence_number","type":"long","field-id":515},{"name":"manifest_path"`, 1)
 	v3 := strings.Replace(v2, `{"name":"manifest_path"`, `{"name":"first_row_id","type":["null","long"],"field-id":520},{"name":"manifest_path"`, 1)
+	counted := strings.Replace(v1, `{"name":"manifest_path"`, `{"name":"manifest_length","type":"long"},{"name":"added_files_count","type":["null","int"]},
+		{"name":"existing_files_count","type":"int"},{"name":"added_rows_count","type":["null","long"]},{"name":"existing_rows_count","type":"long"},{"name":"manifest_path"`, 1)
 	entry := func(snapshot any, changes ...any) record {
 		r := record{"manifest_path": "m", "partition_spec_id": 4, "added_snapshot_id": snapshot, "content": 1, "sequence_number": int64(9), "first_row_id": nil}
 		for i := 0; i < len(changes); i += 2 {
@@ -348,11 +357,18 @@ func TestManifestLists(t *testing.T) {
 		want   manifestFile
 		err    string
 	}{
-		{v1, nil, entry(nil), manifestFile{path: "m", version: 1, specID: 4, snapshot: -1, firstRow: -1}, ""},
-		{v1, version("1"), entry(int64(7)), manifestFile{path: "m", version: 1, specID: 4, snapshot: 7, firstRow: -1}, ""},
-		{v2, nil, entry(int64(7)), manifestFile{path: "m", version: 2, deletes: true, specID: 4, sequence: 9, snapshot: 7, firstRow: -1}, ""},
-		{v2, version("3"), entry(int64(7), "content", 0), manifestFile{path: "m", version: 3, specID: 4, sequence: 9, snapshot: 7, firstRow: -1}, ""},
-		{v3, nil, entry(int64(7), "first_row_id", int64(0)), manifestFile{path: "m", version: 3, deletes: true, specID: 4, sequence: 9, snapshot: 7}, ""},
+		{v1, nil, entry(nil), manifestFile{path: "m", version: 1, specID: 4, snapshot: -1, firstRow: -1, length: -1, files: -1, rows: -1}, ""},
+		{v1, version("1"), entry(int64(7)), manifestFile{path: "m", version: 1, specID: 4, snapshot: 7, firstRow: -1, length: -1, files: -1, rows: -1}, ""},
+		{v2, nil, entry(int64(7)), manifestFile{path: "m", version: 2, deletes: true, specID: 4, sequence: 9, snapshot: 7, firstRow: -1, length: -1, files: -1, rows: -1}, ""},
+		{v2, version("3"), entry(int64(7), "content", 0), manifestFile{path: "m", version: 3, specID: 4, sequence: 9, snapshot: 7, firstRow: -1, length: -1, files: -1, rows: -1}, ""},
+		{v3, nil, entry(int64(7), "first_row_id", int64(0)), manifestFile{path: "m", version: 3, deletes: true, specID: 4, sequence: 9, snapshot: 7, length: -1, files: -1, rows: -1}, ""},
+		{counted, nil, entry(nil, "manifest_length", int64(99), "added_files_count", 2, "existing_files_count", 3, "added_rows_count", int64(20), "existing_rows_count", int64(30)),
+			manifestFile{path: "m", version: 1, specID: 4, snapshot: -1, firstRow: -1, length: 99, files: 5, rows: 50}, ""},
+		{strings.ReplaceAll(counted, "_files_count", "_data_files_count"), nil,
+			entry(nil, "manifest_length", int64(0), "added_data_files_count", 2, "existing_data_files_count", 0, "added_rows_count", nil, "existing_rows_count", int64(30)),
+			manifestFile{path: "m", version: 1, specID: 4, snapshot: -1, firstRow: -1, length: 0, files: 2, rows: -1}, ""},
+		{counted, nil, entry(nil, "manifest_length", int64(7), "added_files_count", -1, "existing_files_count", 3, "added_rows_count", int64(math.MaxInt64), "existing_rows_count", int64(1)),
+			manifestFile{path: "m", version: 1, specID: 4, snapshot: -1, firstRow: -1, length: 7, files: -1, rows: -1}, ""},
 		{v3, nil, entry(int64(7), "first_row_id", int64(-2)), manifestFile{}, "first row id -2"},
 		{v2, nil, entry(int64(7), "content", 2), manifestFile{}, "content 2"},
 		{v2, version("1"), entry(int64(7)), manifestFile{}, "format version 1"},

@@ -41,6 +41,16 @@ const (
 	fieldCount
 )
 
+// Fields that only manifest lists have, in the places of ones that only manifests
+// have: each place costs time with every entry.
+const (
+	fieldManifestLength = fieldSize
+	fieldAddedFiles     = fieldStatus
+	fieldExistingFiles  = fieldFileSequence
+	fieldAddedRows      = fieldRecords
+	fieldExistingRows   = fieldLength
+)
+
 // usedField is a field by its name (Iceberg spec, "Manifests"), with the kind of
 // its values. A manifest that lacks a required one is none.
 type usedField struct {

@@ -3,6 +3,7 @@ package warehouse
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"os"
@@ -85,11 +86,14 @@ func tablesOf(t *testing.T, c *Catalog) map[string]*Table {
 
 func walk(t *testing.T, n *Namespace, prefix string, found map[string]*Table) {
 	t.Helper()
-	tables, err := n.Tables(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, table := range tables {
+	for name, err := range n.Tables(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := n.Table(context.Background(), name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		found[prefix+name] = table
 	}
 	namespaces, err := n.Namespaces(context.Background())
@@ -121,3 +125,13 @@ func openTable(t *testing.T, src string, opt Options) *Table {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// compact is JSON without its spaces, as a server sends it.
+func compact(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

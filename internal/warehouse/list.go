@@ -19,10 +19,14 @@ type manifestFile struct {
 	snapshot  int64 // that added it, -1 if unknown
 	firstRow  int64 // -1 if none
 	encrypted bool
+
+	// What the list says of the manifest, -1 where it says nothing: the size, the
+	// live files (added and existing), and their rows.
+	length, files, rows int64
 }
 
 // manifestFileBytes is about the size of a manifestFile with its path.
-const manifestFileBytes = 240
+const manifestFileBytes = 264
 
 func usedOfList() []usedField {
 	return []usedField{
@@ -33,6 +37,13 @@ func usedOfList() []usedField {
 		{"added_snapshot_id", fieldSnapshot, avroInt, false},
 		{"key_metadata", fieldKey, avroBytes, false},
 		{"first_row_id", fieldFirstRow, avroInt, false},
+		{"manifest_length", fieldManifestLength, avroInt, false},
+		{"added_files_count", fieldAddedFiles, avroInt, false},
+		{"existing_files_count", fieldExistingFiles, avroInt, false},
+		{"added_data_files_count", fieldAddedFiles, avroInt, false}, // the names before version 2
+		{"existing_data_files_count", fieldExistingFiles, avroInt, false},
+		{"added_rows_count", fieldAddedRows, avroInt, false},
+		{"existing_rows_count", fieldExistingRows, avroInt, false},
 	}
 }
 
@@ -136,6 +147,9 @@ func (s *listSchema) manifest(d *cursor, version int) (m manifestFile, err error
 		snapshot:  e.number(fieldSnapshot, -1),
 		firstRow:  -1,
 		encrypted: len(e.texts[fieldKey]) > 0,
+		length:    e.number(fieldManifestLength, -1),
+		files:     e.sum(fieldAddedFiles, fieldExistingFiles),
+		rows:      e.sum(fieldAddedRows, fieldExistingRows),
 	}
 	if version > 1 {
 		m.deletes, m.sequence = content == 1, e.number(fieldSequence, 0)
@@ -147,4 +161,38 @@ func (s *listSchema) manifest(d *cursor, version int) (m manifestFile, err error
 		}
 	}
 	return m, nil
+}
+
+// sum adds two counts; -1 if there is none of either. Some writers of version 1
+// write -1 for what they do not know.
+func (e *rawEntry) sum(a, b entryField) int64 {
+	x, y := e.number(a, -1), e.number(b, -1)
+	if x < 0 || y < 0 || x+y < 0 {
+		return -1
+	}
+	return x + y
+}
+
+// checkWhole refuses a manifest of size bytes that has fewer live files than its
+// list says: blocks have no end mark, so that one which was cut after a block
+// looks like a whole one. Files are what counts; without them, their rows do,
+// or else the bytes alone.
+//
+// In lists of version 1 counts are optional, and a writer is known that states
+// the table's files as existing in each manifest (ClickHouse/ClickHouse#121222):
+// there they count only against a manifest that is also shorter than it was.
+func (m *manifestFile) checkWhole(found *manifest, size int64) error {
+	short := size < m.length
+	fewer := short
+	switch {
+	case m.files >= 0:
+		fewer = int64(len(found.files)) < m.files
+	case m.rows >= 0:
+		fewer = found.rows < m.rows
+	}
+	if !fewer || m.version == 1 && !short {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %d live files of %d rows in %d bytes, the manifest list says %d of %d in %d",
+		ErrCorrupt, m.path, len(found.files), found.rows, size, m.files, m.rows, m.length)
 }

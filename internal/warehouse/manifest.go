@@ -17,6 +17,7 @@ import (
 // the manifest share it.
 type manifest struct {
 	files []snapshot.DataFile
+	rows  int64 // of files
 }
 
 // manifests returns the manifests of a snapshot, as its manifest list or (old
@@ -60,7 +61,7 @@ func (l *Loaded) inlineManifests(ctx context.Context, s *snapshot.Snapshot) ([]m
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, manifestFile{path: path, version: 1, specID: h.specID, snapshot: s.ID, firstRow: -1})
+		list = append(list, manifestFile{path: path, version: 1, specID: h.specID, snapshot: s.ID, firstRow: -1, length: -1, files: -1, rows: -1})
 	}
 	return list, nil
 }
@@ -127,12 +128,13 @@ func (l *Loaded) readManifest(ctx context.Context, m manifestFile, metricIDs []i
 		if err := guard(o, func() error { return named(o, r.read(raw)) }); err != nil {
 			return nil, 0, err
 		}
-		return &manifest{files: r.files}, r.bytes, nil
+		return &manifest{files: r.files, rows: r.rows}, r.bytes, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return v.(*manifest), nil
+	// Not part of what is cached: another list may say something else.
+	return v.(*manifest), m.checkWhole(v.(*manifest), o.Size())
 }
 
 // readable refuses what is known not to be Avro by its first bytes.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/iceberg-go"
@@ -374,6 +375,9 @@ func bakedFolders(t *snapshot.Table, m *metadataFile) (b baked) {
 	}
 	return b
 }
+
+// join returns the location of a name in a folder.
+func join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
 
 // folderOf returns the folder of a location, as it is spelled.
 func folderOf(location string) string {

@@ -120,8 +120,13 @@ func TestListingsRefreshAndKeepIdentity(t *testing.T) {
 	if got := tablesOf(t, c); len(got) != 0 {
 		t.Errorf("tables %v after they were removed", got)
 	}
-	if _, err := db.Tables(ctx); !errors.Is(err, ErrGone) {
-		t.Errorf("listing a folder that is gone: %v", err)
+	for _, err := range db.Tables(ctx) {
+		if !errors.Is(err, ErrGone) {
+			t.Errorf("listing a folder that is gone: %v", err)
+		}
+	}
+	if _, err := db.Table(ctx, "one"); !errors.Is(err, ErrGone) {
+		t.Errorf("a table in a folder that is gone: %v", err)
 	}
 
 	slow := open(t, dir, Options{})
@@ -141,7 +146,7 @@ func TestSources(t *testing.T) {
 	if got := sortedKeys(tablesOf(t, open(t, warehouse, Options{}))); !slices.Equal(got, []string{"t"}) {
 		t.Errorf("%v", got)
 	}
-	for _, src := range []string{"s3://bucket/wh", "rest:https://x", "prod", "postgresql://h/db", "sqlite://relative.db", "sqlite:///", "sqlite:///x.db?catlog=x"} {
+	for _, src := range []string{"s3://bucket/wh", "rest:https://x", "ftp://h/x", "postgresql://u:p@h/db", "http://u:p@h/db", "sqlite://relative.db", "sqlite:///", "sqlite:///x.db?catlog=x"} {
 		_, err := Open(context.Background(), src, Options{})
 		if !errors.Is(err, ErrUnsupportedSource) {
 			t.Errorf("%s: %v, want ErrUnsupportedSource", src, err)

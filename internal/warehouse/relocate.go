@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // mapped as they are. A table that was moved and then written again has several
 // such folders. Folders of data elsewhere that this does not lead to are
 // looked for below the allowed paths by their longest suffix that exists there.
-func relocate(local *source.Local, found string, b baked) []source.Prefix {
+func relocate(ctx context.Context, reach *source.Files, found string, b baked) []source.Prefix {
 	var prefixes []source.Prefix
 	add := func(from, to string) {
 		p := source.Prefix{From: from, To: to}
@@ -32,28 +33,36 @@ func relocate(local *source.Local, found string, b baked) []source.Prefix {
 		from, to, common := commonSuffix(folder, found)
 		add(from, to)
 		if common == 0 {
-			add(folderOf(folder), filepath.Dir(found))
+			add(folderOf(folder), folderOf(found))
 		}
 	}
 	if len(b.metadata) == 0 || isSameFolder(b.metadata[0], found) {
 		return prefixes // not moved since its last commit
 	}
 	for _, folder := range b.data {
-		if reaches(local, prefixes, folder) {
+		if reaches(ctx, reach, prefixes, folder) {
 			continue
 		}
-		if target, ok := findBelow(local.Roots(), folder, local.IsDir); ok {
+		if target, ok := findBelow(reach.Roots(), folder, func(dir string) bool { return reach.IsDir(ctx, dir) }); ok {
 			add(folder, target)
 		}
 	}
 	return prefixes
 }
 
-// isSameFolder reports whether a folder as written is the local folder found.
+// placeOf is the one spelling of a location: a local path as such.
+func placeOf(location string) string {
+	if path, ok := source.LocalPath(location); ok {
+		return path
+	}
+	return location
+}
+
+// isSameFolder reports whether a folder as written is the folder found.
 func isSameFolder(written, found string) bool {
 	path, ok := source.LocalPath(written)
 	if !ok {
-		return false
+		return source.IsURL(found) && source.SameURL(written, found)
 	}
 	if path == found {
 		return true
@@ -86,9 +95,9 @@ func orRoot(prefix string) string {
 }
 
 // reaches reports whether the prefixes lead to a folder that exists.
-func reaches(local *source.Local, prefixes []source.Prefix, folder string) bool {
+func reaches(ctx context.Context, reach *source.Files, prefixes []source.Prefix, folder string) bool {
 	for _, p := range prefixes {
-		if target, ok := p.Apply(folder); ok && local.IsDir(target) {
+		if target, ok := p.Apply(folder); ok && reach.IsDir(ctx, target) {
 			return true
 		}
 	}

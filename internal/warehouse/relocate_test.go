@@ -133,11 +133,11 @@ func TestTableThatWasNotMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := baked{metadata: []string{"file:" + home + "/metadata", "file:/before/t/metadata"}, data: []string{"/nowhere"}}
-	if got := relocate(local, home+"/metadata", b); len(got) != 1 || got[0] != (source.Prefix{From: "/before", To: dir}) {
+	if got := relocate(context.Background(), source.NewFiles(local, nil), home+"/metadata", b); len(got) != 1 || got[0] != (source.Prefix{From: "/before", To: dir}) {
 		t.Errorf("a table written again after it was moved: %v", got)
 	}
 	b.metadata = b.metadata[:1]
-	if got := relocate(local, home+"/metadata", b); got != nil {
+	if got := relocate(context.Background(), source.NewFiles(local, nil), home+"/metadata", b); got != nil {
 		t.Errorf("a table that was not moved: %v", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +42,7 @@ func newTable(e *env, f finder) *Table { return &Table{env: e, finder: f, gate: 
 // Load returns the table at its current metadata version: the same Loaded while
 // the metadata file is the same. It looks again when the last look is older
 // than the refresh interval; until then a failure stays, too. A failure is
-// logged once.
+// logged once. While a catalog does not answer, what was loaded last stays.
 func (t *Table) Load(ctx context.Context) (*Loaded, error) {
 	if err := t.gate.enter(ctx); err != nil {
 		return nil, err
@@ -52,19 +51,23 @@ func (t *Table) Load(ctx context.Context) (*Loaded, error) {
 	if t.env.fresh(t.at) {
 		return t.result()
 	}
-	o, err := t.open(ctx)
+	asking := ctx
+	if t.loaded != nil {
+		asking = WithPatience(ctx, lastKnownPatience)
+	}
+	o, a, err := t.finder.find(asking)
 	if err == nil && o.Version() == t.version {
 		t.at = time.Now()
 		return t.result()
 	}
 	var loaded *Loaded
 	if err == nil {
-		loaded, err = t.read(ctx, o)
+		loaded, err = t.read(ctx, o, a)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if t.unfinished(err) {
+	if t.unfinished(err) || t.loaded != nil && lastKnown(err) {
 		t.at = time.Now()
 		return t.loaded, nil
 	}
@@ -103,28 +106,15 @@ func (t *Table) report(err error) {
 	switch {
 	case err == nil:
 		t.reported = ""
-	case err.Error() != t.reported && !errors.Is(err, ErrGone):
+	case err.Error() != t.reported && !errors.Is(err, ErrGone) && !errors.Is(err, ErrUnavailable):
 		t.reported = err.Error()
 		t.env.log.Error("table cannot be loaded", "err", err)
 	}
 }
 
-// open opens the current metadata file.
-func (t *Table) open(ctx context.Context) (source.Object, error) {
-	location, err := t.finder.find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o, err := t.env.local.Open(ctx, location)
-	if err != nil {
-		return nil, gone(err)
-	}
-	return o, nil
-}
-
 // read parses a metadata file. Versions are compared by the file's own, so that
 // a file that fails is not read again until it changes.
-func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
+func (t *Table) read(ctx context.Context, o source.Object, a *access) (*Loaded, error) {
 	raw, err := readMetadata(ctx, o)
 	if err != nil {
 		return nil, err
@@ -134,8 +124,7 @@ func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Location(), err)
 	}
-	path, _ := source.LocalPath(o.Location())
-	prefixes := relocate(t.env.local, filepath.Dir(path), baked)
+	prefixes := relocate(ctx, a.reach, folderOf(placeOf(o.Location())), baked)
 	byID := make(map[int64]int, len(table.Snapshots))
 	for i := range table.Snapshots {
 		byID[table.Snapshots[i].ID] = i
@@ -146,7 +135,7 @@ func (t *Table) read(ctx context.Context, o source.Object) (*Loaded, error) {
 		byID:    byID,
 		columns: &t.columns,
 		version: o.Version(),
-		store:   source.Mapped(t.env.files, prefixes),
+		store:   source.Mapped(a.files, prefixes),
 	}, nil
 }
 
@@ -160,7 +149,7 @@ func (t *Table) RawMetadata(ctx context.Context) ([]byte, error) {
 	if t.env.fresh(t.at) && t.loaded != nil {
 		return t.loaded.table.Metadata, nil
 	}
-	o, err := t.open(ctx)
+	o, _, err := t.finder.find(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,9 @@ type Namespace struct {
 	Spaces  []Named[*Namespace]
 	Tabs    []Named[*Table]
 	Err     error
+	// If Paused is set, listing waits for it before the table at place PauseAt.
+	Paused  chan struct{}
+	PauseAt int
 }
 
 // Named is a member of a namespace.
@@ -50,14 +53,30 @@ func (n *Namespace) Namespaces(context.Context) (iter.Seq2[string, tree.Namespac
 }
 
 // Tables implements tree.Namespace.
-func (n *Namespace) Tables(context.Context) (iter.Seq2[string, tree.Table], error) {
-	return func(yield func(string, tree.Table) bool) {
-		for _, t := range n.Tabs {
-			if !yield(t.Name, t.Of) {
+func (n *Namespace) Tables(context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for i, t := range n.Tabs {
+			if n.Paused != nil && i == n.PauseAt {
+				<-n.Paused
+			}
+			if !yield(t.Name, nil) {
 				return
 			}
 		}
-	}, n.Err
+		if n.Err != nil {
+			yield("", n.Err)
+		}
+	}
+}
+
+// Table implements tree.Namespace.
+func (n *Namespace) Table(_ context.Context, name string) (tree.Table, error) {
+	for _, t := range n.Tabs {
+		if t.Name == name {
+			return t.Of, nil
+		}
+	}
+	return nil, iofs.ErrNotExist
 }
 
 // Catalog is one namespace, or one table.
@@ -165,17 +184,23 @@ type Views struct {
 	Pad   int           // bytes to add to each view
 }
 
-func (v *Views) view(kind string, s merge.Scan) merge.View {
+func (v *Views) view(kind string, s merge.Scan) *View {
 	text := fmt.Sprintf("%s of %d, schema %d, %d files\n", kind, s.Plan.SnapshotID, s.Schema.ID, len(s.Plan.Files))
 	return &View{owner: v, text: text + strings.Repeat("x", v.Pad)}
 }
 
 // Parquet implements tree.Views.
-func (v *Views) Parquet(s merge.Scan) merge.View { return v.view("parquet", s) }
+func (v *Views) Parquet(s merge.Scan) merge.View {
+	view := v.view("parquet", s)
+	view.sum = merge.Summary{Rows: 90, Deleted: 10, Raw: 4, Synthesized: 2, Rewritten: 1}
+	return view
+}
 
 // Part implements tree.Views.
 func (v *Views) Part(s merge.Scan, i int) merge.View {
-	return v.view("part "+s.Plan.Files[i].Path, s)
+	view := v.view("part "+s.Plan.Files[i].Path, s)
+	view.sum = merge.Summary{Rows: 50, Whole: true}
+	return view
 }
 
 // CSV implements tree.Views.
@@ -188,6 +213,15 @@ func (v *Views) JSONL(s merge.Scan) merge.View { return v.view("jsonl", s) }
 type View struct {
 	owner *Views
 	text  string
+	sum   merge.Summary
+}
+
+// Summary implements merge.Summarizer, of a Parquet view and of a part.
+func (v *View) Summary(context.Context) (merge.Summary, error) {
+	if err := v.owner.Fail.Load(); err != nil {
+		return merge.Summary{}, *err
+	}
+	return v.sum, nil
 }
 
 // Size implements merge.View.

@@ -1,0 +1,136 @@
+package fs
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/hanwen/go-fuse/v2/splice"
+)
+
+// Where a view has a local file's bytes as they are, the kernel can take them
+// from that file:
+//
+//   - passthrough, for a view that is a file as a whole: reads and mmap never
+//     come here, and the page cache is the source's own (Linux 6.9, root);
+//   - splice, for long reads within a view: pages of the source's page cache are
+//     moved to /dev/fuse by reference and copied once, not twice.
+
+// Stats count how bytes were handed out. All only grow.
+type Stats struct {
+	PassthroughOpens atomic.Int64 // files opened whose reads the kernel serves
+	SplicedBytes     atomic.Int64 // bytes spliced from local files
+	CopiedBytes      atomic.Int64 // bytes copied to the kernel
+}
+
+// borrower is a reader whose bytes may be those of local files; see
+// merge.Passthrough, which fs cannot name.
+type borrower interface {
+	OpenFile(ctx context.Context) (*os.File, error)
+	Stored(ctx context.Context) bool
+	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func(), ok bool)
+}
+
+// The kernel refuses to open a file for passthrough while it is open without,
+// and the other way round, so a node keeps the way it was first opened in.
+type way int
+
+const (
+	undecided way = iota
+	passing
+	reading
+)
+
+// passFile returns the file that the kernel is to read in place of the view; nil
+// if the node is read by requests. The caller closes it.
+func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
+	b, ok := r.(borrower)
+	if !ok || n.fs.opt.NoKernelPath {
+		return nil, nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.way == reading {
+		return nil, nil
+	}
+	f, err := b.OpenFile(ctx)
+	switch {
+	case n.way == passing && err != nil:
+		return nil, err
+	case n.way == undecided && (f == nil || err != nil || !n.fs.accepts(f)):
+		n.way = reading // what is wrong with the file, a read will tell
+		if f != nil {
+			f.Close()
+		}
+		return nil, nil
+	}
+	n.way = passing
+	n.fs.opt.Stats.PassthroughOpens.Add(1)
+	return f, nil
+}
+
+// accepts reports whether the kernel takes a file for passthrough: not without
+// root or from before Linux 6.9, nor from a stacked file system (overlay).
+// go-fuse would give passthrough up for the whole mount at the first refusal.
+func (f *FS) accepts(file *os.File) bool {
+	id, errno := f.server.RegisterBackingFd(&fuse.BackingMap{Fd: int32(file.Fd())})
+	if errno != 0 {
+		return false
+	}
+	return f.server.UnregisterBackingFd(id) == 0
+}
+
+var _ gofs.FilePassthroughFder = (*passedHandle)(nil)
+
+// passedHandle is an open file that the kernel reads by itself.
+type passedHandle struct {
+	*fileHandle
+	file *os.File
+}
+
+// PassthroughFd implements gofs.FilePassthroughFder.
+func (h *passedHandle) PassthroughFd() (int, bool) { return int(h.file.Fd()), true }
+
+// Release closes the file, which the kernel has opened for itself.
+func (h *passedHandle) Release(ctx context.Context) syscall.Errno {
+	h.file.Close() // read-only: nothing can be lost
+	return h.fileHandle.Release(ctx)
+}
+
+// minSplice is the shortest read that is spliced: four system calls have to cost
+// less than one copy.
+const minSplice = 64 << 10
+
+// spliced fills a pipe with the bytes of a read; nil if that is not possible.
+// The pipe must be full after one call and hold whole pages: go-fuse would
+// answer with fewer bytes otherwise, which readers take for the end of the file.
+func (h *fileHandle) spliced(ctx context.Context, n int, off int64) fuse.ReadResult {
+	b, ok := h.reader.(borrower)
+	page := os.Getpagesize()
+	if !ok || h.node.fs.opt.NoKernelPath || n < minSplice || n%page != 0 || n+2*page > splice.MaxPipeSize() {
+		return nil
+	}
+	file, at, release, ok := b.Borrow(ctx, off, n)
+	if !ok {
+		return nil
+	}
+	defer release()
+	pipe, err := splice.Get()
+	if err != nil {
+		return nil
+	}
+	if err := pipe.Grow(n + 2*page); err != nil {
+		splice.Done(pipe)
+		return nil
+	}
+	got, err := pipe.LoadFromAt(file.Fd(), n, at)
+	if err != nil || got != n {
+		splice.Done(pipe)
+		return nil
+	}
+	h.node.fs.opt.Stats.SplicedBytes.Add(int64(n))
+	return fuse.ReadResultPipe(pipe, n)
+}

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Judge the shared tables as real catalogs name them.
+
+usage: catalogs.py --icefs BIN --tables DIR --judge FILE --jars DIR [--catalogs sqlite,postgres,rest,nessie]
+                   [--only GLOBS] [--s3 URL --s3-key KEY --s3-secret SECRET]
+
+Registers every table of expected/*/index.json under its identifier in
+  sqlite     a file, as Java's JdbcCatalog and pyiceberg keep it
+  postgres   a PostgreSQL of its own (initdb, pg_ctl and psql have to be found), logged in to with a password
+  rest       Iceberg's own test server for its REST API (RestServer.java)
+  nessie     Nessie, in memory; needs an S3 server (--s3) that serves object-store/, and takes the tables there alone
+and runs the judge on a mount of it by name, from a .pyiceberg.yaml. sqlite and postgres take the tables of the S3 server,
+too, if there is one. Servers listen on loopback, and end with this program. JARS holds the dependencies of pom.xml in rest/ and
+Nessie's runner in nessie/. Exits 1 if the judge does.
+"""
+import argparse, glob, json, os, shutil, signal, socket, sqlite3, subprocess, sys, tempfile, time
+import urllib.error, urllib.parse, urllib.request
+
+# What the judge leaves out: a format that is refused, and tables whose files are damaged or lie where no catalog leads.
+EXCEPT = ("format_v4", "neg_missing_delete_file", "neg_pos_gone", "data_path")
+CREATE = """CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
+  metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000), iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name))"""
+NAME, PASSWORD = "real", "not-for-any-log"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait(what, ready, process=None, seconds=90):
+    for _ in range(seconds * 5):
+        if process and process.poll() is not None:
+            raise SystemExit(f"{what} ended with {process.returncode}")
+        if ready():
+            return
+        time.sleep(0.2)
+    raise SystemExit(f"{what} is not ready after {seconds} s")
+
+
+def answers(url):
+    try:
+        urllib.request.urlopen(url, timeout=5).read()
+        return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+def post(url, body):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        return urllib.request.urlopen(request, timeout=60).read()
+    except urllib.error.HTTPError as e:
+        if e.code == 409:
+            return None  # it is there
+        raise SystemExit(f"{url}: {e.code} {e.read()[:500]}")
+
+
+def read_tables(a):
+    """(name, namespace levels, table, metadata as baked, metadata on disk or None)"""
+    disk = {os.path.basename(p): p for p in glob.glob(a.tables + "/**/*.metadata.json", recursive=True)}
+    tables = []
+    for index in sorted(glob.glob(a.tables + "/expected/*/index.json")):
+        t = json.load(open(index))
+        if t["table"] in EXCEPT:
+            continue
+        levels = t["identifier"].split(".")[1:]
+        remote = t["source"].startswith("object-store/")
+        # vN.metadata.json is not unique: its table's folder is.
+        name = os.path.basename(t["metadata"])
+        found = [p for p in glob.glob(a.tables + "/**/" + name, recursive=True) if p.endswith("/".join(t["metadata"].split("/")[-3:]))]
+        tables.append((t["table"], levels[:-1], levels[-1], t["metadata"], None if remote else found[0]))
+    return tables
+
+
+class Servers:
+    def __init__(self):
+        self.list = []
+
+    def start(self, log, command, **more):
+        p = subprocess.Popen(command, stdout=open(log, "ab"), stderr=subprocess.STDOUT, **more)
+        self.list.append(p)
+        return p
+
+    def stop(self):
+        for p in self.list:
+            p.send_signal(signal.SIGTERM)
+        for p in self.list:
+            try:
+                p.wait(20)
+            except subprocess.TimeoutExpired:
+                p.kill()
+
+
+def rows(tables):
+    return [(NAME, ".".join(levels), table, baked, None, "TABLE") for _, levels, table, baked, _ in tables]
+
+
+def sqlite(a, work, tables, servers):
+    path = work + "/catalog.db"
+    with sqlite3.connect(path) as db:
+        db.execute(CREATE)
+        db.executemany("INSERT INTO iceberg_tables VALUES (?,?,?,?,?,?)", rows(tables))
+    db.close()
+    return {"type": "sql", "uri": "sqlite:///" + path}
+
+
+def postgres(a, work, tables, servers):
+    # PostgreSQL does not run as root.
+    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    for tool in ("initdb", "postgres", "psql"):
+        if not shutil.which(tool):
+            raise SystemExit(f"there is no {tool}: install postgresql, and put its bin folder into PATH")
+    port, data = free_port(), work + "/postgres"
+    os.mkdir(data)
+    os.chmod(work, 0o755)
+    password = work + "/password"
+    with open(password, "w") as f:
+        f.write(PASSWORD)
+    if user:
+        shutil.chown(data, "postgres")
+        shutil.chown(password, "postgres")
+    subprocess.run([*user, "initdb", "-D", data, "-U", "icefs", "--auth", "scram-sha-256", "--pwfile", password, "-N"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+    p = servers.start(work + "/postgres.log", [*user, "postgres", "-D", data, "-k", data, "-h", "127.0.0.1", "-p", str(port), "-F"], cwd="/")
+    env = {**os.environ, "PGPASSWORD": PASSWORD, "PGHOST": "127.0.0.1", "PGPORT": str(port), "PGUSER": "icefs", "PGDATABASE": "postgres"}
+    psql = lambda text: subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1"], input=text, text=True, env=env, capture_output=True).returncode == 0
+    wait("postgres", lambda: psql("SELECT 1"), p)
+    quote = lambda v: "NULL" if v is None else "'" + v.replace("'", "''") + "'"
+    if not psql(CREATE + ";" + "".join(f"INSERT INTO iceberg_tables VALUES ({','.join(map(quote, r))});" for r in rows(tables))):
+        raise SystemExit("the catalog could not be written to PostgreSQL")
+    return {"type": "sql", "uri": f"postgresql+psycopg2://icefs:{PASSWORD}@127.0.0.1:{port}/postgres"}
+
+
+def register(base, tables, location):
+    for _, levels, table, baked, found in tables:
+        for i in range(len(levels)):
+            post(base + "/namespaces", {"namespace": levels[: i + 1]})
+        path = urllib.parse.quote("\x1f".join(levels), safe="")
+        post(f"{base}/namespaces/{path}/register", {"name": table, "metadata-location": location(baked, found)})
+
+
+def rest(a, work, tables, servers):
+    port = free_port()
+    jars = ":".join(sorted(glob.glob(a.jars + "/rest/*.jar")))
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "RestServer.java")
+    p = servers.start(work + "/rest.log", ["java", "-Xmx512m", "-cp", jars, source, str(port), work])
+    wait("Iceberg's REST server", lambda: answers(f"http://127.0.0.1:{port}/v1/config"), p)
+    register(f"http://127.0.0.1:{port}/v1", tables, lambda baked, found: found)
+    return {"uri": f"http://127.0.0.1:{port}"}
+
+
+def nessie(a, work, tables, servers):
+    port, management = free_port(), free_port()
+    runner = glob.glob(a.jars + "/nessie/nessie-quarkus-*-runner.jar")[0]
+    settings = {
+        "quarkus.http.host": "127.0.0.1", "quarkus.http.port": port, "quarkus.management.host": "127.0.0.1", "quarkus.management.port": management,
+        "nessie.version.store.type": "IN_MEMORY", "nessie.server.authentication.enabled": "false",
+        "nessie.catalog.default-warehouse": "wh", "nessie.catalog.warehouses.wh.location": "s3://icefs-bucket/wh",
+        "nessie.catalog.service.s3.default-options.endpoint": a.s3, "nessie.catalog.service.s3.default-options.path-style-access": "true",
+        "nessie.catalog.service.s3.default-options.region": "us-east-1", "nessie.catalog.service.s3.default-options.access-key": "urn:nessie-secret:quarkus:s3key",
+        "nessie.catalog.service.s3.default-options.request-signing-enabled": "false",
+        "s3key.name": a.s3_key, "s3key.secret": a.s3_secret,
+    }
+    with open(work + "/application.properties", "w") as f:  # the key does not belong into the arguments
+        f.writelines(f"{k}={v}\n" for k, v in settings.items())
+    env = {**os.environ, "QUARKUS_CONFIG_LOCATIONS": work + "/application.properties", "SMALLRYE_CONFIG_LOCATIONS": work + "/application.properties"}
+    p = servers.start(work + "/nessie.log", ["java", "-Xmx1g", "-jar", runner], env=env, cwd=work)
+    wait("Nessie", lambda: answers(f"http://127.0.0.1:{port}/iceberg/v1/config"), p, 180)
+    register(f"http://127.0.0.1:{port}/iceberg/v1/main%7Cwh", tables, lambda baked, found: baked)
+    return {"uri": f"http://127.0.0.1:{port}/iceberg", "warehouse": "wh"}
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("icefs", "tables", "judge", "jars"):
+        ap.add_argument("--" + name, required=name != "jars")
+    ap.add_argument("--catalogs", default="sqlite,postgres,rest")
+    ap.add_argument("--only", default="*")
+    ap.add_argument("--s3")
+    ap.add_argument("--s3-key", default="icefs")
+    ap.add_argument("--s3-secret", default="icefs-secret")
+    a = ap.parse_args()
+    a.tables, a.icefs = os.path.abspath(a.tables), os.path.abspath(a.icefs)
+    all_tables, failed = read_tables(a), False
+    for kind in a.catalogs.split(","):
+        local, remote = [t for t in all_tables if t[4]], [t for t in all_tables if not t[4]]
+        tables = {"rest": local, "nessie": remote}.get(kind, local + remote if a.s3 else local)
+        work, servers = tempfile.mkdtemp(prefix="icefs-catalog-"), Servers()
+        try:
+            props = {"sqlite": sqlite, "postgres": postgres, "rest": rest, "nessie": nessie}[kind](a, work, tables, servers)
+            if a.s3:
+                props.update({"s3.endpoint": a.s3, "s3.path-style-access": "true", "s3.region": "us-east-1", "s3.access-key-id": a.s3_key, "s3.secret-access-key": a.s3_secret})
+            with open(work + "/.pyiceberg.yaml", "w") as f:
+                json.dump({"catalog": {NAME: props}}, f)  # JSON is YAML
+            names = [t[0] for t in tables]
+            if a.only != "*":
+                import fnmatch
+                names = [n for n in names if any(fnmatch.fnmatch(n, g) for g in a.only.split(","))]
+            where = "" if kind == "nessie" else f"--allow-path {a.tables}/warehouse --allow-path {a.tables}/elsewhere"
+            judged = subprocess.run([sys.executable, a.judge, "--icefs", a.icefs, "--tables", a.tables, "--source", NAME, "--only", ",".join(names), "--mount-args", where],
+                                    env={**os.environ, "PYICEBERG_HOME": work})
+            print(f"{kind}: {len(names)} tables, judge exit {judged.returncode}", flush=True)
+            failed |= judged.returncode != 0
+        finally:
+            servers.stop()
+            shutil.rmtree(work, ignore_errors=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
