@@ -16,6 +16,7 @@ type storedPages struct {
 	dictN     int
 	dictBytes int64
 	dictSize  int64 // the dictionary page as stored
+	dictPlain int64 // the same uncompressed
 	dictRows  int64 // rows of the pages of indexes, which come first
 	plain     int64 // uncompressed bytes of the PLAIN pages, levels included
 }
@@ -44,7 +45,7 @@ func dictionaryThenPlain(ctx context.Context, c *pqfile.Chunk) (storedPages, boo
 				return out, false, nil
 			}
 			out.dictN, out.dictBytes = int(h.Dictionary.NumValues), int64(h.UncompressedSize)
-			out.dictSize = at - c.Start
+			out.dictSize, out.dictPlain = at-c.Start, int64(size)+int64(h.UncompressedSize)
 			continue
 		}
 		values, encoding, ok := dataPage(&h)
@@ -104,7 +105,7 @@ func (r *rewrite) fallBack(ctx context.Context, live int64) (int64, bool, error)
 	coded := stored.dictRows - s.in.deleted.CountRange(s.first, s.first+stored.dictRows)
 	form, encoded := r.form, r.copyable()
 	if encoded != nil {
-		form.kept = stored.dictSize
+		form.kept, form.keptPlain = stored.dictSize, stored.dictPlain
 	}
 	n, ok := form.fallBack(stored, live, coded)
 	if !ok || n > r.engine.limits.runBytes || n > sparseBytes && live*sparseRatio < s.rows {

@@ -43,7 +43,8 @@ type pageForm struct {
 	fallback bool
 	// kept is the length of the dictionary page if it is served as stored: it is
 	// no part of what is made then.
-	kept int64
+	kept      int64
+	keptPlain int64 // the same uncompressed
 }
 
 func (f *pageForm) defWidth() int { return bits.Len(uint(f.leaf.MaxDef)) }

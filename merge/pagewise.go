@@ -208,6 +208,7 @@ func (r *rewrite) layPages(ctx context.Context, c *chunk, pages []storedPage) (b
 			kept.raw = r.engine.raw(r.encoded.File.Object, pages[from].offset, pages[i-1].offset+pages[i-1].size-pages[from].offset)
 			laid.segments = append(laid.segments, kept)
 			laid.size += kept.size()
+			laid.uncompressed = r.encoded.Meta.TotalUncompressedSize // no page may be longer than all
 			continue
 		}
 		for bytes := int64(0); i < len(pages) && bytes < r.engine.limits.pieceBytes; i++ {
@@ -229,7 +230,7 @@ func (r *rewrite) layPages(ctx context.Context, c *chunk, pages []storedPage) (b
 	form := pageForm{leaf: r.form.leaf, rows: pageRows, bytes: pageBytes}
 	c.runs = []*rewrite{{engine: r.engine, sources: r.sources, form: form, discard: true, statistics: true}}
 	c.segments = append(c.segments, laid.segments...)
-	c.values, c.size = c.values+laid.values, c.size+laid.size
+	c.values, c.size, c.uncompressed = c.values+laid.values, c.size+laid.size, c.uncompressed+laid.uncompressed
 	return true, nil
 }
 

@@ -257,11 +257,8 @@ func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile
 
 // describeForm completes what the footer says of a rewritten chunk.
 func (c *chunk) describeForm(form *pageForm) {
+	c.uncompressed += c.size + form.keptPlain
 	c.size += form.kept
-	c.uncompressed = c.size
-	if form.kept > 0 {
-		c.uncompressed += max(form.dictBytes-form.kept, 0)
-	}
 	c.dictionary, c.encodings = form.dictionaryLength(), form.encodings()
 }
 

@@ -38,8 +38,8 @@ type bound struct {
 	dictN     int   // dictionary entries; -1 = not dictionary-coded throughout
 	dictBytes int64
 	// dictStored is the length of the dictionary page as stored, 0 if there is
-	// none.
-	dictStored int64
+	// none, and dictPlain that of the same uncompressed.
+	dictStored, dictPlain int64
 }
 
 // runBytes is how long a chunk gets before it is made in runs of its own: a
@@ -89,7 +89,7 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 		dear := int64(1)
 		if stored != nil {
 			// A dictionary that stays costs nothing to make.
-			d.kept, dear = total.dictStored, keptRatio
+			d.kept, d.keptPlain, dear = total.dictStored, total.dictPlain, keptRatio
 		}
 		if n := d.dictionaryChunk(live); plain == unknown || n <= dear*plain {
 			*f, plain = d, n
@@ -279,6 +279,7 @@ func (r *rewrite) bound(ctx context.Context) (bound, error) {
 			total.dictN += b.dictN
 			total.dictBytes += b.dictBytes
 			total.dictStored += b.dictStored
+			total.dictPlain += b.dictPlain
 		}
 	}
 	return total, nil
@@ -313,6 +314,7 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 			return bound{}, nil
 		} else if d.Present {
 			b.dictN, b.dictBytes, b.dictStored = d.NumValues, int64(d.UncompressedSize), int64(d.HeaderLen+d.CompressedSize)
+			b.dictPlain = int64(d.HeaderLen + d.UncompressedSize)
 			if w > 0 {
 				b.dictBytes = int64(d.NumValues) * w
 			}
