@@ -24,6 +24,9 @@ var ErrForeign = errors.New("not usable as a cache directory")
 type DiskOptions struct {
 	MaxBytes int64 // 0 = DefaultDiskBytes
 	Log      *slog.Logger
+	// BehindBytes of values may wait in memory to be written by Put's own
+	// goroutine once nothing more comes; 0 = Put writes. Close writes what waits.
+	BehindBytes int64
 }
 
 // DefaultDiskBytes is the disk cache's size when none is set.
@@ -64,6 +67,7 @@ type Disk struct {
 	budget   int64      // bytes that may be written before the next scan
 
 	warned sync.Map // errors logged already, by what they are
+	behind *behind  // nil: Put writes
 }
 
 // OpenDisk opens or creates the store.
@@ -84,13 +88,20 @@ func OpenDisk(dir string, opt DiskOptions) (*Disk, error) {
 		return nil, err
 	}
 	d.root.Store(root)
+	if opt.BehindBytes > 0 {
+		d.behind = newBehind(d, opt.BehindBytes)
+	}
 	return d, nil
 }
 
-// Close gives the directory back. Entries and Writers that are open stay usable.
+// Close writes what waits and gives the directory back. Entries and Writers that
+// are open stay usable; no Put may follow.
 func (d *Disk) Close() error {
 	if d == nil {
 		return nil
+	}
+	if d.behind != nil {
+		d.behind.close()
 	}
 	return d.root.Load().Close()
 }
@@ -179,8 +190,13 @@ func fileOf(hash [sha256.Size]byte) string {
 }
 
 // Get returns the value stored for key, or false. A damaged entry is removed.
-// The value is the caller's own.
+// The value must not be changed: it may be one that waits to be written.
 func (d *Disk) Get(key string) ([]byte, bool) {
+	if d != nil && d.behind != nil {
+		if v, ok := d.behind.get(key); ok {
+			return v, true
+		}
+	}
 	e, ok := d.Open(key)
 	if !ok {
 		return nil, false
@@ -200,19 +216,32 @@ func (d *Disk) Has(key string) bool {
 	if d == nil {
 		return false
 	}
+	if d.behind != nil {
+		if _, ok := d.behind.get(key); ok {
+			return true
+		}
+	}
 	_, err := d.root.Load().Stat(fileOf(hashOf(key)))
 	return err == nil
 }
 
-// Put stores a value; failures are logged, not returned.
+// Put stores a value, now or soon, and until then keeps it: it must not be changed
+// any more. Failures are logged, not returned.
 func (d *Disk) Put(key string, value []byte) {
+	if d == nil || d.behind == nil || !d.behind.put(key, value) {
+		d.write(key, value)
+	}
+}
+
+func (d *Disk) write(key string, value []byte) {
 	w := d.Create(key)
 	defer w.Close()
 	_, _ = w.Write(value) // a failure sticks to w, which logged it
 	w.Commit()
 }
 
-// Open opens the value stored for key for ranged reads, or returns false.
+// Open opens the value stored for key for ranged reads, or returns false. A value
+// that waits to be written is not found.
 func (d *Disk) Open(key string) (*Entry, bool) {
 	if d == nil {
 		return nil, false

@@ -53,7 +53,7 @@ func (a *adder) add(v *pqfile.Vector, live []deletes.Range, first int64) error {
 			}
 			w.rows += n
 			s += n
-			if w.rows >= w.form.rows || len(w.plain) >= w.form.bytes || w.entries >= maxEntries {
+			if w.full() {
 				if err := w.endPage(); err != nil {
 					return err
 				}

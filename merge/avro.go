@@ -104,7 +104,7 @@ func (t *together) addRows(ctx context.Context, s *groupSource, adders []adder) 
 func encodedBytes(adders []adder) int64 {
 	n := int64(0)
 	for i := range adders {
-		n += int64(len(adders[i].w.arena))
+		n += int64(len(adders[i].w.plain) + len(adders[i].w.levels))
 	}
 	return n
 }

@@ -11,8 +11,8 @@ type group struct {
 	sources []groupSource
 	rows    int64 // visible
 	chunks  []chunk
-	offset  int64
-	bytes   int64
+	offset  int64 // of the first chunk
+	bytes   int64 // of all chunks, which need not follow one another
 }
 
 // chunkKind says how a chunk's bytes come about.
@@ -35,12 +35,13 @@ type chunk struct {
 	reason string // why it is not raw
 	stored *pqfile.Chunk
 	codec  pqfile.Codec
-	// runs are set for rewritten chunks (and for others whose statistics have to
-	// be computed), data for synthesized ones, pages for
-	// releveled ones.
-	runs  []*rewrite
-	data  []byte
-	pages []segment
+	// segments are set for rewritten and releveled chunks, data for synthesized
+	// ones.
+	segments []segment
+	data     []byte
+	// runs are what statistics are computed of: all rows of a chunk that is not
+	// served as stored, or of one whose statistics are wanted.
+	runs []*rewrite
 	// What the footer says, once the chunk is planned.
 	offset       int64
 	size         int64

@@ -33,7 +33,7 @@ const keptWriter = 8 << 20
 
 // putWriter keeps a writer's buffers for another chunk.
 func (e *Engine) putWriter(w *pageWriter) {
-	if cap(w.arena)+cap(w.plain)+cap(w.dictionary) <= keptWriter {
+	if cap(w.levels)+cap(w.plain)+cap(w.dictionary) <= keptWriter {
 		e.writers.Put(w)
 	}
 }

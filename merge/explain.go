@@ -30,10 +30,7 @@ func (v *parquetView) Explain(ctx context.Context, w io.Writer) error {
 			c := &g.chunks[j]
 			fmt.Fprintf(b, "  %s: %s, %d bytes at %d", strings.Join(l.footer.view.Leaves[j].Path, "."), c.kind, c.size, c.offset)
 			if c.kind == rewrittenChunk {
-				fmt.Fprint(b, " ", c.runs[0].how())
-			}
-			if len(c.runs) > 1 {
-				fmt.Fprintf(b, ", %d runs", len(c.runs))
+				fmt.Fprint(b, " ", c.how())
 			}
 			if c.reason != "" {
 				fmt.Fprintf(b, " (%s)", c.reason)
@@ -43,4 +40,26 @@ func (v *parquetView) Explain(ctx context.Context, w io.Writer) error {
 	}
 	fmt.Fprintf(b, "footer: %d bytes at %d\n", l.footer.length, l.length-l.footer.length)
 	return b.Flush()
+}
+
+// how tells of what a rewritten chunk consists.
+func (c *chunk) how() string {
+	how, runs, pages := "", 0, 0
+	for _, s := range c.segments {
+		switch s := s.(type) {
+		case *rewrite:
+			if runs++; runs == 1 {
+				how = s.how()
+			}
+		case *keptPages:
+			pages += len(s.pages)
+		}
+	}
+	if runs > 1 {
+		how += fmt.Sprintf(", %d runs", runs)
+	}
+	if pages > 0 {
+		how = strings.TrimPrefix(how+fmt.Sprintf(", %d pages as stored", pages), ", ")
+	}
+	return how
 }

@@ -15,6 +15,8 @@ import (
 type storedPages struct {
 	dictN     int
 	dictBytes int64
+	dictSize  int64 // the dictionary page as stored
+	dictPlain int64 // the same uncompressed
 	dictRows  int64 // rows of the pages of indexes, which come first
 	plain     int64 // uncompressed bytes of the PLAIN pages, levels included
 }
@@ -43,6 +45,7 @@ func dictionaryThenPlain(ctx context.Context, c *pqfile.Chunk) (storedPages, boo
 				return out, false, nil
 			}
 			out.dictN, out.dictBytes = int(h.Dictionary.NumValues), int64(h.UncompressedSize)
+			out.dictSize, out.dictPlain = at-c.Start, int64(size)+int64(h.UncompressedSize)
 			continue
 		}
 		values, encoding, ok := dataPage(&h)
@@ -100,12 +103,16 @@ func (r *rewrite) fallBack(ctx context.Context, live int64) (int64, bool, error)
 		return 0, false, err
 	}
 	coded := stored.dictRows - s.in.deleted.CountRange(s.first, s.first+stored.dictRows)
-	form := r.form
+	form, encoded := r.form, r.copyable()
+	if encoded != nil {
+		form.kept, form.keptPlain = stored.dictSize, stored.dictPlain
+	}
 	n, ok := form.fallBack(stored, live, coded)
-	if !ok || n > r.engine.runLimit() || n > sparseBytes && live*sparseRatio < s.rows {
+	if !ok || n > r.engine.limits.runBytes || n > sparseBytes && live*sparseRatio < s.rows {
 		return 0, false, nil
 	}
-	r.form, r.length = form, n
+	r.form, r.length = form, n-form.kept
+	r.encoded, r.headless = encoded, encoded != nil
 	return n, true, nil
 }
 

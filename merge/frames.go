@@ -46,56 +46,68 @@ func storedSize(c pqfile.Codec, n int64) int64 {
 	}
 }
 
-// appendStored appends body to dst as a stored frame.
-func appendStored(dst []byte, c pqfile.Codec, body []byte) []byte {
+// appendStored appends a body, which is in two pieces, to dst as a stored frame.
+func appendStored(dst []byte, c pqfile.Codec, head, rest []byte) []byte {
+	n := len(head) + len(rest)
 	switch c {
 	case pqfile.Zstd:
-		return appendZstd(dst, body)
+		return appendZstd(dst, head, rest)
 	case pqfile.Snappy:
-		dst = binary.AppendUvarint(dst, uint64(len(body)))
-		return append(appendSnappyTag(dst, len(body)), body...)
+		dst = appendSnappyTag(binary.AppendUvarint(dst, uint64(n)), n)
 	case pqfile.Gzip:
-		return appendGzip(dst, body)
-	default:
-		return append(dst, body...)
+		return appendGzip(dst, head, rest)
 	}
+	return append(append(dst, head...), rest...)
 }
 
-func appendZstd(dst, body []byte) []byte {
+// pieces is a body in two pieces.
+type pieces struct{ head, rest []byte }
+
+// appendNext appends the next n bytes of the body to dst.
+func (p *pieces) appendNext(dst []byte, n int) []byte {
+	k := min(n, len(p.head))
+	dst = append(append(dst, p.head[:k]...), p.rest[:n-k]...)
+	p.head, p.rest = p.head[k:], p.rest[n-k:]
+	return dst
+}
+
+func appendZstd(dst, head, rest []byte) []byte {
+	left := len(head) + len(rest)
 	dst = append(dst, 0x28, 0xb5, 0x2f, 0xfd, 0xa0)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(body)))
-	for rest := body; ; {
-		n := min(len(rest), zstdBlock)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(left))
+	for p := (pieces{head, rest}); ; {
+		n := min(left, zstdBlock)
 		h := uint32(n) << 3 // bits 1-2: block type 0, raw
-		if n == len(rest) {
+		if n == left {
 			h |= 1 // last block
 		}
-		dst = append(dst, byte(h), byte(h>>8), byte(h>>16))
-		dst = append(dst, rest[:n]...)
-		if rest = rest[n:]; len(rest) == 0 {
+		dst = p.appendNext(append(dst, byte(h), byte(h>>8), byte(h>>16)), n)
+		if left -= n; left == 0 {
 			return dst
 		}
 	}
 }
 
-func appendGzip(dst, body []byte) []byte {
+func appendGzip(dst, head, rest []byte) []byte {
+	left := len(head) + len(rest)
+	total, sum := left, crc32.Update(crc32.ChecksumIEEE(head), crc32.IEEETable, rest)
 	dst = append(dst, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff)
-	for rest := body; ; {
-		n := min(len(rest), gzipBlock)
+	for p := (pieces{head, rest}); ; {
+		n := min(left, gzipBlock)
 		final := byte(0)
-		if n == len(rest) {
+		if n == left {
 			final = 1
 		}
 		dst = append(dst, final)
 		dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
 		dst = binary.LittleEndian.AppendUint16(dst, ^uint16(n))
-		dst = append(dst, rest[:n]...)
-		if rest = rest[n:]; len(rest) == 0 {
+		dst = p.appendNext(dst, n)
+		if left -= n; left == 0 {
 			break
 		}
 	}
-	dst = binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(body))
-	return binary.LittleEndian.AppendUint32(dst, uint32(len(body)))
+	dst = binary.LittleEndian.AppendUint32(dst, sum)
+	return binary.LittleEndian.AppendUint32(dst, uint32(total))
 }
 
 // snappyTagLen is the length of a literal's tag: the length less one is in the

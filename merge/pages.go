@@ -41,6 +41,10 @@ type pageForm struct {
 	dictBytes int64
 	// fallback chunks go on with PLAIN pages where their source does.
 	fallback bool
+	// kept is the length of the dictionary page if it is served as stored: it is
+	// no part of what is made then.
+	kept      int64
+	keptPlain int64 // the same uncompressed
 }
 
 func (f *pageForm) defWidth() int { return bits.Len(uint(f.leaf.MaxDef)) }
@@ -77,8 +81,8 @@ func (f *pageForm) dictionaryHeader() pqfile.PageHeader {
 
 // dictionaryLength is the whole dictionary page's length, 0 if there is none.
 func (f *pageForm) dictionaryLength() int64 {
-	if !f.dict {
-		return 0
+	if !f.dict || f.kept > 0 {
+		return f.kept
 	}
 	h := f.dictionaryHeader()
 	return int64(len(h.Append(nil))) + storedSize(f.codec, f.dictBytes)
@@ -100,10 +104,11 @@ func (f *pageForm) encodings() []pqfile.Encoding {
 	return []pqfile.Encoding{pqfile.Plain, pqfile.RLE}
 }
 
-// builtPage is a data page whose body is in the writer's arena.
+// builtPage is a data page: where its levels and its encoded values are in the
+// writer.
 type builtPage struct {
-	header   pqfile.PageHeader
-	from, to int
+	header           pqfile.PageHeader
+	levels, from, to int // the levels end where the next page's begin
 }
 
 // pageWriter encodes runs of rows into pages. Not safe for concurrent use.
@@ -117,24 +122,35 @@ type pageWriter struct {
 	rows, entries int
 	rep           []uint8
 	def           []uint8 // empty as long as all entries have a value
-	plain         []byte
+	from          int     // where its values start in plain
 	bools         []uint8
 	index         []uint32
+	// packer has the indexes in place of index if encoded is set: they come as
+	// they are encoded.
+	packer  packer
+	encoded bool
 
 	dictionary []byte
 	dictN      int
-	arena      []byte // bodies of pages, not yet stored frames
+	plain      []byte // encoded values of all pages
+	levels     []byte // encoded levels of all pages
 	head       []byte // a page header, to measure it
+	scratch    copyScratch
 	pages      []builtPage
 	total      int64 // entries of all pages
 }
 
 // reset prepares for another chunk and keeps the memory.
-func (w *pageWriter) reset(form pageForm, headless bool) {
-	w.form, w.headless, w.fallen = form, headless, false
-	w.clearPage()
+func (w *pageWriter) reset(form pageForm, headless, encoded bool) {
+	w.form, w.headless, w.encoded, w.fallen = form, headless, encoded, false
 	w.dictN, w.total = 0, 0
-	w.dictionary, w.arena, w.pages = w.dictionary[:0], w.arena[:0], w.pages[:0]
+	w.dictionary, w.plain, w.levels, w.pages = w.dictionary[:0], w.plain[:0], w.levels[:0], w.pages[:0]
+	w.clearPage()
+}
+
+// full reports whether the page in the making is long enough.
+func (w *pageWriter) full() bool {
+	return w.rows >= w.form.rows || len(w.plain)-w.from >= w.form.bytes || w.entries >= maxEntries
 }
 
 // coded reports whether the page in the making is one of dictionary indexes.
@@ -185,31 +201,25 @@ func (w *pageWriter) endPage() error {
 		return nil
 	}
 	f := &w.form
-	from := len(w.arena)
-	body := w.arena
+	start := len(w.levels)
 	if f.leaf.MaxRep > 0 {
-		body = appendLevels(body, w.rep, f.repWidth())
+		w.levels = appendLevels(w.levels, w.rep, f.repWidth())
 	}
 	switch {
 	case f.leaf.MaxDef > 0 && len(w.def) > 0:
-		body = appendLevels(body, w.def, f.defWidth())
-	case f.leaf.MaxDef > 0: // one run, as appendHybrid writes it
-		body = append(body, 0, 0, 0, 0)
-		at := len(body)
-		body = append(binary.AppendUvarint(body, uint64(w.entries)<<1), uint8(f.leaf.MaxDef))
-		binary.LittleEndian.PutUint32(body[at-4:], uint32(len(body)-at))
+		w.levels = appendLevels(w.levels, w.def, f.defWidth())
+	case f.leaf.MaxDef > 0: // as appendHybrid writes it
+		w.levels = appendOneRun(w.levels, int64(w.entries), uint8(f.leaf.MaxDef))
 	}
 	switch {
+	case w.coded() && w.encoded:
+		w.plain = w.packer.finish(append(w.plain, byte(f.indexWidth())))
 	case w.coded():
-		body = append(body, byte(f.indexWidth()))
-		body = appendHybrid(body, w.index, f.indexWidth())
+		w.plain = appendHybrid(append(w.plain, byte(f.indexWidth())), w.index, f.indexWidth())
 	case f.leaf.Type == pqfile.Boolean:
-		body = appendBits(body, w.bools)
-	default:
-		body = append(body, w.plain...)
+		w.plain = appendBits(w.plain, w.bools)
 	}
-	w.arena = body
-	n := int64(len(body) - from)
+	n := int64(len(w.levels) - start + len(w.plain) - w.from)
 	if n > math.MaxInt32-(1<<20) {
 		return fmt.Errorf("%w: column %q: a page of %d bytes", ErrUnsupported, f.leaf.Name, n)
 	}
@@ -225,7 +235,7 @@ func (w *pageWriter) endPage() error {
 				RepetitionEncoding: pqfile.RLE,
 			},
 		},
-		from: from, to: len(body),
+		levels: start, from: w.from, to: len(w.plain),
 	})
 	w.total += int64(w.entries)
 	w.clearPage()
@@ -234,8 +244,9 @@ func (w *pageWriter) endPage() error {
 
 // clearPage starts a new page.
 func (w *pageWriter) clearPage() {
-	w.rows, w.entries = 0, 0
-	w.rep, w.def, w.plain, w.bools, w.index = w.rep[:0], w.def[:0], w.plain[:0], w.bools[:0], w.index[:0]
+	w.rows, w.entries, w.from = 0, 0, len(w.plain)
+	w.rep, w.def, w.bools, w.index = w.rep[:0], w.def[:0], w.bools[:0], w.index[:0]
+	w.packer.reset(w.form.indexWidth())
 }
 
 // appendLevels appends levels as a V1 page has them, after their length.
@@ -287,7 +298,7 @@ func (w *pageWriter) assemble(size int64) ([]byte, error) {
 	out := make([]byte, 0, used+slack)
 	if head {
 		h := f.dictionaryHeader()
-		out = appendStored(h.Append(out), f.codec, w.filledDictionary())
+		out = appendStored(h.Append(out), f.codec, nil, w.filledDictionary())
 	}
 	for i := range w.pages {
 		p := &w.pages[i]
@@ -296,7 +307,11 @@ func (w *pageWriter) assemble(size int64) ([]byte, error) {
 			p.header.Slack -= minSlack
 		}
 		slack -= int64(p.header.Slack)
-		out = appendStored(p.header.Append(out), f.codec, w.arena[p.from:p.to])
+		levels := w.levels[p.levels:]
+		if i+1 < len(w.pages) {
+			levels = w.levels[p.levels:w.pages[i+1].levels]
+		}
+		out = appendStored(p.header.Append(out), f.codec, levels, w.plain[p.from:p.to])
 	}
 	return out, nil
 }

@@ -248,22 +248,17 @@ func (e *Engine) planChunk(ctx context.Context, g *group, c *chunk, leaf *pqfile
 		c.kind = rewrittenChunk
 	}
 	r := &rewrite{engine: e, sources: g.sources, form: pageForm{leaf: leaf, codec: c.codec}}
-	runs, err := r.plan(ctx)
-	if err != nil {
+	if err := r.plan(ctx, c); err != nil {
 		return err
 	}
-	c.setRuns(&r.form, runs)
+	c.describeForm(&r.form)
 	return nil
 }
 
-// setRuns makes c a rewritten chunk of planned runs.
-func (c *chunk) setRuns(form *pageForm, runs []*rewrite) {
-	c.runs = runs
-	for _, run := range runs {
-		c.size += run.length
-		c.values += run.values
-	}
-	c.uncompressed = c.size
+// describeForm completes what the footer says of a rewritten chunk.
+func (c *chunk) describeForm(form *pageForm) {
+	c.uncompressed += c.size + form.keptPlain
+	c.size += form.kept
 	c.dictionary, c.encodings = form.dictionaryLength(), form.encodings()
 }
 
@@ -295,7 +290,7 @@ func (e *Engine) planReleveled(ctx context.Context, c *chunk) error {
 		return err
 	}
 	c.codec = c.stored.Meta.Codec
-	c.pages, c.size, c.uncompressed = out.segments, out.size, c.stored.Meta.TotalUncompressedSize+out.size-c.stored.Length
+	c.segments, c.size, c.uncompressed = out.segments, out.size, c.stored.Meta.TotalUncompressedSize+out.size-c.stored.Length
 	c.values, c.dictionary = c.stored.Meta.NumValues, out.dictionary
 	c.encodings = servedEncodings(append([]pqfile.Encoding{pqfile.RLE}, c.stored.Meta.Encodings...))
 	return nil
@@ -351,47 +346,78 @@ func servedEncodings(encodings []pqfile.Encoding) []pqfile.Encoding {
 	return out
 }
 
-// arrange places the chunks one after another behind the magic.
+// bandBytes is how many bytes of row groups are laid out column by column.
+// Hadoop-like readers deal row groups out by where they start, in portions of
+// twice that and more.
+const bandBytes = 64 << 20
+
+// arrange places the chunks one after another behind the magic. Row groups with
+// rewritten chunks are laid out in bands, in which the chunks of a column follow
+// one another: what a kernel reads ahead past a chunk's end, and has made, is then
+// of a column that is being read.
 func (e *Engine) arrange(groups []group) *layout {
 	l := &layout{}
 	l.add(&memorySegment{data: []byte(magic), what: "magic"})
-	for i := range groups {
-		g := &groups[i]
-		remote := anyRemote(g.sources)
-		if remote {
-			l.align()
-		}
-		g.offset = l.length
-		for j := range g.chunks {
-			c := &g.chunks[j]
-			if remote {
-				l.align()
+	for from := 0; from < len(groups); {
+		to := from + 1
+		for bytes := groups[from].length(); to < len(groups) && groups[from].made() && groups[to].made(); to++ {
+			if bytes += groups[to].length(); bytes > bandBytes {
+				break
 			}
-			switch c.kind {
-			case rawChunk:
-				c.offset = l.add(e.raw(c.stored.File.Object, c.stored.Start, c.stored.Length))
-			case releveledChunk:
-				c.offset = l.length
-				for _, s := range c.pages {
-					l.add(s)
+		}
+		for j := range groups[from].chunks {
+			for i := from; i < to; i++ {
+				remote := anyRemote(groups[i].sources)
+				if remote {
+					l.align()
 				}
-				l.heap += 192 * int64(len(c.pages))
-			case synthesizedChunk:
-				c.offset = l.add(&memorySegment{data: c.data, what: "synthesized"})
-			default:
-				c.offset = l.length
-				for _, run := range c.runs {
-					l.add(run)
+				e.place(l, &groups[i].chunks[j])
+				if remote {
+					l.align()
 				}
 			}
-			g.bytes += c.size
 		}
-		if remote {
-			l.align()
+		for i := from; i < to; i++ {
+			g := &groups[i]
+			g.bytes = g.length()
+			if len(g.chunks) > 0 {
+				g.offset = g.chunks[0].offset
+			}
+			l.heap += 512 * int64(len(g.chunks))
 		}
-		l.heap += 512 * int64(len(g.chunks))
+		from = to
 	}
 	return l
+}
+
+// place appends a chunk to the layout.
+func (e *Engine) place(l *layout, c *chunk) {
+	c.offset = l.length
+	switch c.kind {
+	case rawChunk:
+		l.add(e.raw(c.stored.File.Object, c.stored.Start, c.stored.Length))
+	case synthesizedChunk:
+		l.add(&memorySegment{data: c.data, what: "synthesized"})
+	default:
+		for _, s := range c.segments {
+			l.add(s)
+		}
+		l.heap += 192 * int64(len(c.segments))
+	}
+}
+
+// length is the group's chunks together.
+func (g *group) length() int64 {
+	n := int64(0)
+	for j := range g.chunks {
+		n += g.chunks[j].size
+	}
+	return n
+}
+
+// made reports whether the group has a rewritten chunk.
+func (g *group) made() bool {
+	return slices.ContainsFunc(g.chunks, func(c chunk) bool { return c.kind == rewrittenChunk })
 }
 
 // magic starts and ends every Parquet file.

@@ -180,7 +180,7 @@ func TestRewrittenForms(t *testing.T) {
 						tx.Commit()
 					}
 					scan := currentScan(t, tab)
-					hows := []string{"coalesced", "kept apart", "in runs"}
+					hows := []string{"coalesced", "kept apart", "in runs", "page by page"}
 					if strings.HasPrefix(name, "codec") {
 						hows = hows[1:2]
 					}
@@ -222,19 +222,22 @@ func TestSizeStatisticsOfDeltaByteArrays(t *testing.T) {
 	tx.DeleteVector(file, 3, 399)
 	tx.Commit()
 	scan, want := currentScan(t, tab), without(arrowRowsInOrder(t, stored), []int64{3, 399})
-	for _, how := range []string{"coalesced", "kept apart", "in runs"} {
+	for _, how := range []string{"coalesced", "kept apart", "in runs", "page by page"} {
 		checkForm(t, how, scan, how, want)
 	}
 }
 
 // checkForm compares a view with rows in order, through two readers.
-func checkForm(t *testing.T, what string, scan Scan, how string, want []string) {
+func checkForm(t *testing.T, what string, scan Scan, how string, want []string) *Counters {
 	t.Helper()
 	opt := Options{NoCoalesce: how != "coalesced", Statistics: StatisticsAll, Counters: &Counters{}}
 	opt.Cache, opt.Deletes = &mapCache{}, deletes.NewResolver(deletes.Options{})
 	e := NewEngine(opt)
-	if how == "in runs" {
-		e.runBytes = 700
+	switch how {
+	case "in runs":
+		e.limits.runBytes = 700
+	case "page by page":
+		e.limits.keptRows, e.limits.pieceBytes = 1, 1
 	}
 	data := viewtest.Bytes(t, e.Parquet(scan))
 	checkParquet(t, data)
@@ -249,13 +252,14 @@ func checkForm(t *testing.T, what string, scan Scan, how string, want []string) 
 			t.Errorf("%s: parquet-go reads %d rows, want %d; or others%s", what, len(got), len(want), firstOther(got, want))
 		}
 	}
-	if how == "in runs" {
-		return // in other runs than without the test's limit
+	if how == "in runs" || how == "page by page" {
+		return opt.Counters // in other runs than without the test's limit
 	}
 	opt.Workers, opt.Cache = 1, nil
 	if again := viewtest.Bytes(t, handleView{NewEngine(opt).Parquet(scan)}); !bytes.Equal(again, data) {
 		t.Errorf("%s: another engine gives other bytes", what)
 	}
+	return opt.Counters
 }
 
 // mapCache keeps everything.

@@ -22,6 +22,9 @@ const (
 	reservedPage = maxSlack / 2
 	// longPage cuts pages of byte arrays that are far above average.
 	longPage = 64 << 20
+	// keptRatio is how much longer a chunk may be with its stored dictionary than
+	// without: it has not to be decoded then.
+	keptRatio = 2
 	// maxDictionary bounds the dictionary of a rewritten chunk.
 	maxDictionary = 256 << 20
 )
@@ -34,37 +37,26 @@ type bound struct {
 	plain     int64 // PLAIN bytes of its visible values
 	dictN     int   // dictionary entries; -1 = not dictionary-coded throughout
 	dictBytes int64
+	// dictStored is the length of the dictionary page as stored, 0 if there is
+	// none, and dictPlain that of the same uncompressed.
+	dictStored, dictPlain int64
 }
 
 // runBytes is how long a chunk gets before it is made in runs of its own: a
 // reader's memory stays small, and a page deep inside costs no whole chunk.
 const runBytes = 64 << 20
 
-// runLimit is runBytes, or less in tests.
-func (e *Engine) runLimit() int64 {
-	if e.runBytes > 0 {
-		return e.runBytes
-	}
-	return runBytes
-}
-
 // plan fixes the encoding and the length of a rewritten chunk, and divides it
 // into the runs that are made one by one.
-func (r *rewrite) plan(ctx context.Context) ([]*rewrite, error) {
+func (r *rewrite) plan(ctx context.Context, c *chunk) error {
 	estimate, err := r.choose(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	runs := []*rewrite{r}
-	if limit := r.engine.runLimit(); estimate > limit && len(r.sources) == 1 {
-		runs = r.split(estimate/limit + 1)
+	if r.encoded != nil {
+		return r.lay(ctx, c, estimate)
 	}
-	for _, run := range runs {
-		if err := run.fix(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return runs, nil
+	return r.layRuns(ctx, c, estimate)
 }
 
 // choose decides the encoding, how pages are cut, and whether the chunk has to
@@ -89,12 +81,21 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 	}
 	r.plainBytes = total.plain
 	plain := r.plainForm(live)
+	stored := r.copyable()
 	if total.dictN > 0 && total.dictBytes <= maxDictionary {
 		d := *f
 		d.dict, d.dictN, d.dictBytes = true, total.dictN, total.dictBytes
 		d.rows = pageRows
-		if n := d.dictionaryChunk(live); plain == unknown || n <= plain {
+		dear := int64(1)
+		if stored != nil {
+			// A dictionary that stays costs nothing to make.
+			d.kept, d.keptPlain, dear = total.dictStored, total.dictPlain, keptRatio
+		}
+		if n := d.dictionaryChunk(live); plain == unknown || n <= dear*plain {
 			*f, plain = d, n
+			if d.kept > 0 {
+				r.encoded, r.headless = stored, true
+			}
 		}
 	}
 	if plain == unknown {
@@ -103,10 +104,16 @@ func (r *rewrite) choose(ctx context.Context) (int64, error) {
 		}
 		return r.toMeasure(), nil
 	}
+	if stored != nil && !f.dict {
+		if _, plainOnly := dataEncodings(stored.Meta); plainOnly {
+			r.encoded = stored
+		}
+	}
 	sparse := plain > sparseBytes && live*sparseRatio < rows
 	// A long reserve is that of the whole chunk, which is made in runs, or a lie.
-	if long := plain > r.engine.runLimit() && !f.dict; f.leaf.Type == pqfile.ByteArray && (sparse || long) {
-		f.dict, f.dictN, f.dictBytes = false, 0, 0
+	if long := plain > r.engine.limits.runBytes && !f.dict && r.encoded == nil; f.leaf.Type == pqfile.ByteArray && (sparse || long) {
+		f.dict, f.dictN, f.dictBytes, f.kept = false, 0, 0, 0
+		r.encoded, r.headless = nil, false
 		return r.toMeasure(), nil
 	}
 	return plain, nil
@@ -173,7 +180,7 @@ func (r *rewrite) split(n int64) []*rewrite {
 			continue
 		}
 		run := *r
-		run.sources = []groupSource{part}
+		run.sources, run.identity = []groupSource{part}, ""
 		run.headless = len(runs) > 0
 		runs = append(runs, &run)
 	}
@@ -204,7 +211,6 @@ func (r *rewrite) fix(ctx context.Context) error {
 		pages := max((live+int64(f.rows)-1)/int64(f.rows), 1)
 		r.length = f.pagesLength(live, pages, live*int64(valueWidth(f.leaf))) + minSlack
 	}
-	r.identity = r.key()
 	return nil
 }
 
@@ -272,6 +278,8 @@ func (r *rewrite) bound(ctx context.Context) (bound, error) {
 		} else {
 			total.dictN += b.dictN
 			total.dictBytes += b.dictBytes
+			total.dictStored += b.dictStored
+			total.dictPlain += b.dictPlain
 		}
 	}
 	return total, nil
@@ -305,7 +313,8 @@ func (r *rewrite) boundOf(ctx context.Context, s *groupSource) (bound, error) {
 		} else if d.Present && d.NumValues == 0 { // all NULL
 			return bound{}, nil
 		} else if d.Present {
-			b.dictN, b.dictBytes = d.NumValues, int64(d.UncompressedSize)
+			b.dictN, b.dictBytes, b.dictStored = d.NumValues, int64(d.UncompressedSize), int64(d.HeaderLen+d.CompressedSize)
+			b.dictPlain = int64(d.HeaderLen + d.UncompressedSize)
 			if w > 0 {
 				b.dictBytes = int64(d.NumValues) * w
 			}

@@ -17,9 +17,13 @@ type rewrite struct {
 	engine  *Engine
 	sources []groupSource
 	form    pageForm
-	// headless runs are parts of a chunk after the first: they have no dictionary
-	// page.
+	// headless runs have no dictionary page: parts of a chunk after the first, and
+	// where it is served as stored.
 	headless bool
+	// encoded is the stored chunk if its pages are compacted as they are encoded;
+	// those from offset from up to to are the run's.
+	encoded  *pqfile.Chunk
+	from, to int64
 	// plainBytes bounds the PLAIN bytes of the visible values, or is unknown.
 	plainBytes int64
 	// length is the chunk's size; measured tells that it is the pages' own, else
@@ -60,6 +64,9 @@ func (r *rewrite) how() string {
 	}
 	if r.form.fallback {
 		form += ", then plain"
+	}
+	if r.form.kept > 0 {
+		form += ", as stored"
 	}
 	return found + ", " + form
 }
@@ -272,8 +279,8 @@ func (r *rewrite) key() string {
 	h := sha256.New()
 	f := &r.form
 	l := &f.leaf.Logical
-	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|%d|%v|%d|%d|%v|%d|%v|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
-		l.Kind, l.Scale, l.Precision, l.UTC, l.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved(), f.fallback)
+	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|%d|%v|%d|%d|%v|%d|%v|%d|%v|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
+		l.Kind, l.Scale, l.Precision, l.UTC, l.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved(), f.fallback, f.kept, r.encoded != nil)
 	for _, s := range r.sources {
 		fmt.Fprintf(h, "%s|%d|%d|%d|", s.in.columnKey(f.leaf.Leaf), s.rowGroup, s.first, s.rows)
 	}
@@ -293,6 +300,12 @@ func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
 	r.prefetch()
 	w, collect := r.begin()
 	defer r.engine.putWriter(w)
+	if w.encoded {
+		if err := r.makeEncoded(ctx, w); err != nil {
+			return nil, err
+		}
+		return r.end(w, collect, size)
+	}
 	for i := range r.sources {
 		if err := r.addSource(ctx, w, collect, &r.sources[i]); err != nil {
 			return nil, err
@@ -308,7 +321,7 @@ func (r *rewrite) begin() (*pageWriter, *collector) {
 	if w == nil {
 		w = &pageWriter{}
 	}
-	w.reset(r.form, r.headless)
+	w.reset(r.form, r.headless, r.encoded != nil && !r.statistics)
 	w.discard = r.discard
 	if r.statistics {
 		return w, &collector{leaf: r.form.leaf}

@@ -43,7 +43,7 @@ func (c *chunk) synthesize(g *group, leaf *pqfile.Node) error {
 		entry := appendPlain(nil, leaf.Type, value, 0, 1)
 		f.dict, f.dictN, f.dictBytes = true, 1, int64(len(entry))
 		h := f.dictionaryHeader()
-		out = appendStored(h.Append(out), f.codec, entry)
+		out = appendStored(h.Append(out), f.codec, nil, entry)
 		body = append(body, byte(f.indexWidth()))
 		body = append(binary.AppendUvarint(body, uint64(g.rows)<<1), 0)
 	}
@@ -59,7 +59,7 @@ func (c *chunk) synthesize(g *group, leaf *pqfile.Node) error {
 			RepetitionEncoding: pqfile.RLE,
 		},
 	}
-	c.data = appendStored(h.Append(out), f.codec, body)
+	c.data = appendStored(h.Append(out), f.codec, nil, body)
 	c.size, c.values, c.encodings = int64(len(c.data)), g.rows, f.encodings()
 	c.uncompressed = c.size
 	return nil

@@ -63,7 +63,8 @@ func (t *together) measure(ctx context.Context) error {
 		}
 	}
 	for i, r := range t.runs {
-		t.chunks[i].setRuns(&r.form, t.runs[i:i+1:i+1])
+		t.chunks[i].add(r)
+		t.chunks[i].describeForm(&r.form)
 	}
 	return nil
 }

@@ -123,16 +123,24 @@ type Engine struct {
 	texts  textState
 	memory *budget
 	// writers keeps *pageWriters, whose buffers are as long as chunks.
-	writers  sync.Pool
-	runBytes int64 // 0 = the constant
+	writers sync.Pool
+	limits  limits
 }
 
+// limits are those by which chunks are divided: constants but for tests.
+type limits struct{ runBytes, pieceBytes, keptRows int64 }
+
 // NewEngine returns an Engine.
-func NewEngine(opt Options) *Engine { return &Engine{opt: opt, memory: newBudget(opt.MemoryBytes)} }
+func NewEngine(opt Options) *Engine {
+	return &Engine{
+		opt: opt, memory: newBudget(opt.MemoryBytes),
+		limits: limits{runBytes: runBytes, pieceBytes: pieceBytes, keptRows: keptRows},
+	}
+}
 
 // LayoutFormat is the number of the byte layout of views; it changes whenever
 // the bytes of any existing view would. It is part of every view's identity.
-const LayoutFormat = 1
+const LayoutFormat = 2
 
 // Store opens a table's files; the name under which internal/tree passes it on.
 type Store = source.Store

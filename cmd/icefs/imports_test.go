@@ -50,7 +50,6 @@ func own() map[string][]string {
 		"bench/lineitem":            {"internal/fixture"},
 		"bench/manyfiles":           {"internal/fixture"},
 		"bench/scale":               {},
-		"bench/manyfiles":           {"internal/fixture"},
 	}
 }
 

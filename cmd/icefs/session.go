@@ -152,6 +152,10 @@ func (s *session) slow() time.Duration {
 	return s.opt.watching.slow
 }
 
+// behindShare is the share of the memory budget that may wait to be written to the
+// disk cache: the chunks of a query of many columns over some 100 MB.
+const behindShare = 16
+
 // openDisk opens the disk cache. A folder that nobody has asked for may fail: a
 // service has no home.
 func (s *session) openDisk() error {
@@ -161,7 +165,9 @@ func (s *session) openDisk() error {
 	err := s.checkCacheDir()
 	if err == nil {
 		if err = os.MkdirAll(filepath.Dir(s.opt.cacheDir), 0o700); err == nil {
-			s.disk, err = cache.OpenDisk(s.opt.cacheDir, cache.DiskOptions{MaxBytes: s.opt.cacheSize, Log: s.log})
+			s.disk, err = cache.OpenDisk(s.opt.cacheDir, cache.DiskOptions{
+				MaxBytes: s.opt.cacheSize, Log: s.log, BehindBytes: s.opt.memory / behindShare,
+			})
 		}
 	}
 	if err == nil {
