@@ -12,7 +12,7 @@ import (
 )
 
 // A page is kept only if its levels are those of the view: one of a file whose
-// columns are REQUIRED has none, and the view's are OPTIONAL.
+// columns are REQUIRED has none, and the view's are OPTIONAL, at whatever depth.
 func TestPagesOfOtherLevelsAreMade(t *testing.T) {
 	gone := append(append([]int64{5}, span(256, 512)...), 600)
 	for name, form := range map[string]fixture.ParquetOptions{
@@ -23,8 +23,9 @@ func TestPagesOfOtherLevelsAreMade(t *testing.T) {
 			form.PageSize = 1
 			tight := form
 			tight.Tighten = true
-			schema := formsSchema().Fields()
-			tab := fixture.New(t.TempDir(), fixture.Options{FormatVersion: 3, Schema: iceberg.NewSchema(0, schema[:5]...), Parquet: form})
+			all := formsSchema().Fields()
+			schema := append(all[:5:5], all[10]) // st, a struct
+			tab := fixture.New(t.TempDir(), fixture.Options{FormatVersion: 3, Schema: iceberg.NewSchema(0, schema...), Parquet: form})
 			full, some := rowsOf(0, 1<<10, false), rowsOf(1<<10, 64, true)
 			tx := tab.Begin()
 			f := tx.AppendFile(fixture.FileOptions{Parquet: &tight}, full...)
@@ -51,11 +52,11 @@ func rowsOf(first, n int, nulls bool) []fixture.Row {
 	for k := range rows {
 		i := first + k
 		rows[k] = fixture.Row{"id": int64(i), "i": int32(i % 97), "d": float64(i) / 7, "few": fmt.Sprintf("few %d", i%13), "many": fmt.Sprintf("many %d", i*i)}
+		rows[k]["st"] = fixture.Row{"x": int64(i % 50), "y": fmt.Sprintf("y %d", i%11)}
 		if nulls && i%3 == 0 {
-			delete(rows[k], "i")
-			delete(rows[k], "d")
-			delete(rows[k], "few")
-			delete(rows[k], "many")
+			for _, name := range []string{"i", "d", "few", "many", "st"} {
+				delete(rows[k], name)
+			}
 		}
 	}
 	return rows
