@@ -80,7 +80,7 @@ func (r *rewrite) layRuns(ctx context.Context, c *chunk, estimate int64) error {
 // be known.
 func (r *rewrite) listPages(ctx context.Context, estimate int64) ([]storedPage, error) {
 	s := &r.sources[0]
-	kept := hasLiveRun(s.in.deleted, s.first, s.first+s.rows, r.engine.limits.keptRows)
+	kept := r.sameLevels() && hasLiveRun(s.in.deleted, s.first, s.first+s.rows, r.engine.limits.keptRows)
 	if !kept && estimate <= r.engine.limits.pieceBytes {
 		return nil, nil
 	}
@@ -177,9 +177,36 @@ func (p *storedPage) live(deleted *deletes.Positions) int64 {
 	return p.rows - deleted.CountRange(p.first, p.first+p.rows)
 }
 
+// sameLevels reports whether the chunk's levels are those of the view: pages of
+// others cannot stay.
+func (r *rewrite) sameLevels() bool {
+	return r.sources[0].in.columns[r.form.leaf.Leaf].SameLevels
+}
+
+// fate is what becomes of a stored page.
+type fate int
+
+const (
+	remade   fate = iota // its live rows are part of a run
+	stays                // as it is stored
+	vanishes             // it has no live row
+)
+
+func (r *rewrite) fate(p *storedPage) fate {
+	switch p.live(r.sources[0].in.deleted) {
+	case 0:
+		return vanishes
+	case p.rows:
+		if r.sameLevels() {
+			return stays
+		}
+	}
+	return remade
+}
+
 func (r *rewrite) anyClean(pages []storedPage) bool {
 	for i := range pages {
-		if n := pages[i].live(r.sources[0].in.deleted); n == 0 || n == pages[i].rows {
+		if r.fate(&pages[i]) != remade {
 			return true
 		}
 	}
@@ -192,14 +219,13 @@ func (r *rewrite) layPages(ctx context.Context, c *chunk, pages []storedPage) (b
 	laid := chunk{}
 	for i := 0; i < len(pages); {
 		from := i
-		live := pages[i].live(r.sources[0].in.deleted)
-		switch live {
-		case 0:
+		switch r.fate(&pages[i]) {
+		case vanishes:
 			i++
 			continue
-		case pages[i].rows:
+		case stays:
 			kept := &keptPages{chunk: r.encoded, form: &r.form, counters: r.engine.opt.Counters}
-			for ; i < len(pages) && pages[i].live(r.sources[0].in.deleted) == pages[i].rows; i++ {
+			for ; i < len(pages) && r.fate(&pages[i]) == stays; i++ {
 				laid.values += pages[i].rows
 			}
 			kept.pages = pages[from:i]
@@ -211,10 +237,7 @@ func (r *rewrite) layPages(ctx context.Context, c *chunk, pages []storedPage) (b
 			laid.uncompressed = r.encoded.Meta.TotalUncompressedSize // no page may be longer than all
 			continue
 		}
-		for bytes := int64(0); i < len(pages) && bytes < r.engine.limits.pieceBytes; i++ {
-			if n := pages[i].live(r.sources[0].in.deleted); n == 0 || n == pages[i].rows {
-				break
-			}
+		for bytes := int64(0); i < len(pages) && bytes < r.engine.limits.pieceBytes && r.fate(&pages[i]) == remade; i++ {
 			bytes += max(pages[i].size, pages[i].plain)
 		}
 		run := r.run(pages[from:i])
