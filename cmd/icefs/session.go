@@ -88,7 +88,7 @@ func absolute(src string) string {
 func (s *session) open(ctx context.Context, control bool) error {
 	// The engine divides the budget up (merge.CacheShare); the collector works
 	// harder before the whole is exceeded.
-	debug.SetMemoryLimit(s.opt.memory - min(s.opt.memory/8, processBytes))
+	debug.SetMemoryLimit(s.opt.memory - min(s.opt.memory/4, processBytes))
 	var err error
 	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
 		return err
