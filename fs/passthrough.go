@@ -81,14 +81,14 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	return f, nil
 }
 
-// passedLimit is how many descriptors open parts may take: a quarter of what the
+// passedLimit is how many descriptors open parts may take: an eighth of what the
 // process may have. Parts opened beyond that are read by requests.
 func passedLimit() int64 {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
 		return 0
 	}
-	return int64(min(r.Cur/4, 1<<20))
+	return int64(min(r.Cur/8, 1<<20))
 }
 
 // accepts reports whether the kernel takes a file for passthrough: not without
