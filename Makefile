@@ -8,6 +8,7 @@ DEMO   ?= /tmp/icefs-demo
 TOGGLES ?= splice=off coalesce=off splice=off,coalesce=off kernel=off cache=off
 TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
 NESSIE := 0.108.8
+CATALOGS ?= sqlite,postgres,rest
 NESSIE_JAVA ?= java
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -101,6 +102,6 @@ stores: stores-s3 stores-catalogs ## real object stores and catalogs on this mac
 stores-catalogs: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs name them, also in an S3 store (needs Java 17, Maven, PostgreSQL; ONLY=GLOBS for some; CATALOGS=nessie needs Java 21)
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
-	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(or $(CATALOGS),sqlite,postgres,rest) --only '$(or $(ONLY),*)' --nessie-java $(NESSIE_JAVA)
+	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(CATALOGS) --only '$(or $(ONLY),*)' --nessie-java $(NESSIE_JAVA)
 clean:    ## remove what was built
 	rm -rf icefs dist $(VENV) $(VENV)-spark
