@@ -222,7 +222,8 @@ def main():
     ap.add_argument("--gateway")
     ap.add_argument("--nessie-java", default="java")
     a = ap.parse_args()
-    a.tables, a.icefs = os.path.abspath(a.tables), os.path.abspath(a.icefs)
+    for name in ("icefs", "tables", "judge", "jars", "gateway"):  # servers start in folders of their own
+        setattr(a, name, getattr(a, name) and os.path.abspath(getattr(a, name)))
     all_tables, failed = read_tables(a), False
     for kind in a.catalogs.split(","):
         local, remote = [t for t in all_tables if t[4]], [t for t in all_tables if not t[4]]
