@@ -242,6 +242,9 @@ def main():
             if a.only != "*":
                 import fnmatch
                 names = [n for n in names if any(fnmatch.fnmatch(n, g) for g in a.only.split(","))]
+            if not names:
+                print(f"{kind}: no table of that name", flush=True)
+                continue
             where = "" if kind == "nessie" else f"--allow-path {a.tables}/warehouse --allow-path {a.tables}/elsewhere"
             judged = subprocess.run([sys.executable, a.judge, "--icefs", a.icefs, "--tables", expected, "--source", NAME, "--only", ",".join(names), "--mount-args", where],
                                     env={**os.environ, "PYICEBERG_HOME": work})
