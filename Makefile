@@ -8,6 +8,8 @@ DEMO   ?= /tmp/icefs-demo
 TOGGLES ?= splice=off coalesce=off splice=off,coalesce=off kernel=off cache=off
 TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
 NESSIE := 0.108.8
+CATALOGS ?= sqlite,postgres,rest
+NESSIE_JAVA ?= java
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help:     ## list the targets
@@ -28,7 +30,7 @@ stress:   ## 64 random readers of every kind of view for a minute
 lint:     ## gofmt, vet, staticcheck, package rule
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./...
-	go vet -tags nogcs,noazure ./cmd/icefs ./internal/source/...
+	go vet -tags nogcs,noazure,noglue,nohive ./cmd/icefs ./internal/source/... ./internal/warehouse
 	cd internal/engines && go vet ./...
 	go run $(STATICCHECK) ./...
 	go test ./cmd/icefs -run '^TestImports$$'
@@ -97,9 +99,9 @@ $(VENV)/jars/.ready: internal/stores/pom.xml
 	mvn -q dependency:copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE):jar:runner -DoutputDirectory=$(abspath $(VENV))/jars/nessie
 	touch $@
 stores: stores-s3 stores-catalogs ## real object stores and catalogs on this machine
-stores-catalogs: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs name them, also in an S3 store (needs Java 17, Maven, PostgreSQL)
+stores-catalogs: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs name them, also in an S3 store (needs Java 17, Maven, PostgreSQL; ONLY=GLOBS for some; CATALOGS=nessie needs Java 21)
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
-	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(or $(CATALOGS),sqlite,postgres,rest)
+	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(CATALOGS) --only '$(or $(ONLY),*)' --nessie-java $(NESSIE_JAVA)
 clean:    ## remove what was built
 	rm -rf icefs dist $(VENV) $(VENV)-spark

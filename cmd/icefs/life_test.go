@@ -79,17 +79,17 @@ func startServer(t *testing.T, src, dir string, flags ...string) *server {
 	}
 }
 
-// wait returns how the process ended, and how long that took.
-func (s *server) wait(t *testing.T, within time.Duration) (error, time.Duration) {
+// wait returns how long it took the process to end, and how it ended.
+func (s *server) wait(t *testing.T, within time.Duration) (time.Duration, error) {
 	t.Helper()
 	start := time.Now()
 	select {
 	case err := <-s.ended:
-		return err, time.Since(start)
+		return time.Since(start), err
 	case <-time.After(within):
 		t.Fatalf("the server is still there after %v\n%s", within, s.log.String())
 	}
-	return nil, 0
+	return 0, nil
 }
 
 // readers read files again and again until one cannot be read, and compare what
@@ -196,7 +196,7 @@ func TestKilledServer(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err, _ := s.wait(t, 10*time.Second); err != nil {
+	if _, err := s.wait(t, 10*time.Second); err != nil {
 		t.Errorf("the last server: %v", err)
 	}
 	if log := s.log.String(); strings.Contains(log, "WARN") || strings.Contains(log, "ERROR") {
@@ -229,7 +229,7 @@ func TestStopUnderLoad(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	err, took := s.wait(t, 15*time.Second)
+	took, err := s.wait(t, 15*time.Second)
 	if err != nil || took > 10*time.Second {
 		t.Errorf("ended after %v: %v\n%s", took, err, s.log.String())
 	}
@@ -322,7 +322,7 @@ func TestInterruptedReader(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	err, took := s.wait(t, 15*time.Second)
+	took, err := s.wait(t, 15*time.Second)
 	if err != nil || took > 10*time.Second {
 		t.Errorf("ended after %v: %v\n%s", took, err, s.log.String())
 	}

@@ -21,9 +21,6 @@ func slowSource(t *testing.T, dir string) (mountpoint string, delay *atomic.Int6
 		t.Fatal(err)
 	}
 	data := &gofs.LoopbackRoot{Path: dir, Dev: uint64(st.Dev)}
-	data.NewNode = func(root *gofs.LoopbackRoot, _ *gofs.Inode, _ string, _ *syscall.Stat_t) gofs.InodeEmbedder {
-		return &slowNode{LoopbackNode: gofs.LoopbackNode{RootData: root}, delay: delay}
-	}
 	root := &slowNode{LoopbackNode: gofs.LoopbackNode{RootData: data}, delay: delay}
 	data.RootNode = root
 	mountpoint = t.TempDir()
@@ -44,6 +41,11 @@ func slowSource(t *testing.T, dir string) (mountpoint string, delay *atomic.Int6
 type slowNode struct {
 	gofs.LoopbackNode
 	delay *atomic.Int64
+}
+
+// WrapChild makes what the folder holds slow, too.
+func (n *slowNode) WrapChild(context.Context, gofs.InodeEmbedder) gofs.InodeEmbedder {
+	return &slowNode{LoopbackNode: gofs.LoopbackNode{RootData: n.RootData}, delay: n.delay}
 }
 
 // Open opens a file that the kernel keeps nothing of.

@@ -2,17 +2,18 @@
 """Judge the shared tables as real catalogs name them.
 
 usage: catalogs.py --icefs BIN --tables DIR --judge FILE --jars DIR [--catalogs sqlite,postgres,rest,nessie]
-                   [--only GLOBS] [--gateway BIN]
+                   [--only GLOBS] [--gateway BIN] [--nessie-java JAVA]
 
 Registers every table of expected/*/index.json under its identifier in
   sqlite     a file, as Java's JdbcCatalog and pyiceberg keep it
   postgres   a PostgreSQL of its own (initdb, pg_ctl and psql have to be found), logged in to with a password
   rest       Iceberg's own test server for its REST API (RestServer.java)
-  nessie     Nessie, in memory, with the tables of object-store/ alone
+  nessie     Nessie, in memory, with the tables of object-store/ alone; as it names a table's current snapshot and no
+             other, each version of a table that made a snapshot current is registered as a table of its own
 and runs the judge on a mount of it by name, from a .pyiceberg.yaml. --gateway is versitygw, which serves a copy of
 object-store/ as S3: nessie needs it, and sqlite and postgres take the tables there, too, if it is given. Servers listen on
-loopback, and end with this program. JARS holds the dependencies of pom.xml in rest/ and Nessie's runner in nessie/. Exits 1 if
-the judge does.
+loopback, and end with this program. JARS holds the dependencies of pom.xml in rest/ and Nessie's runner in nessie/. Nessie
+needs Java 21 or newer: --nessie-java, if that is not the java in PATH. Exits 1 if the judge does.
 """
 import argparse, glob, json, os, shutil, signal, socket, sqlite3, subprocess, sys, tempfile, time
 import urllib.error, urllib.parse, urllib.request
@@ -31,10 +32,10 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait(what, ready, process=None, seconds=90):
+def wait(what, ready, process, log, seconds=90):
     for _ in range(seconds * 5):
-        if process and process.poll() is not None:
-            raise SystemExit(f"{what} ended with {process.returncode}")
+        if process.poll() is not None:
+            raise SystemExit(f"{what} ended with {process.returncode}: {open(log).read()[-2000:] or 'its log is empty'}")
         if ready():
             return
         time.sleep(0.2)
@@ -106,7 +107,7 @@ def gateway(a, work, servers):
     port = free_port()
     env = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
     p = servers.start(work + "/s3.log", [a.gateway, "--port", f"127.0.0.1:{port}", "--region", REGION, "posix", "--nometa", work + "/s3"], env=env)
-    wait("versitygw", lambda: answers(f"http://127.0.0.1:{port}/"), p)
+    wait("versitygw", lambda: answers(f"http://127.0.0.1:{port}/"), p, work + "/s3.log")
     return f"http://127.0.0.1:{port}"
 
 
@@ -138,7 +139,7 @@ def postgres(a, work, tables, servers):
     p = servers.start(work + "/postgres.log", [*user, "postgres", "-D", data, "-k", data, "-h", "127.0.0.1", "-p", str(port), "-F"], cwd="/")
     env = {**os.environ, "PGPASSWORD": PASSWORD, "PGHOST": "127.0.0.1", "PGPORT": str(port), "PGUSER": "icefs", "PGDATABASE": "postgres"}
     psql = lambda text: subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1"], input=text, text=True, env=env, capture_output=True).returncode == 0
-    wait("postgres", lambda: psql("SELECT 1"), p)
+    wait("postgres", lambda: psql("SELECT 1"), p, work + "/postgres.log")
     quote = lambda v: "NULL" if v is None else "'" + v.replace("'", "''") + "'"
     if not psql(CREATE + ";" + "".join(f"INSERT INTO iceberg_tables VALUES ({','.join(map(quote, r))});" for r in rows(tables))):
         raise SystemExit("the catalog could not be written to PostgreSQL")
@@ -158,9 +159,36 @@ def rest(a, work, tables, servers):
     jars = ":".join(sorted(glob.glob(a.jars + "/rest/*.jar")))
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "RestServer.java")
     p = servers.start(work + "/rest.log", ["java", "-Xmx512m", "-cp", jars, source, str(port), work])
-    wait("Iceberg's REST server", lambda: answers(f"http://127.0.0.1:{port}/v1/config"), p)
+    wait("Iceberg's REST server", lambda: answers(f"http://127.0.0.1:{port}/v1/config"), p, work + "/rest.log")
     register(f"http://127.0.0.1:{port}/v1", tables, lambda baked, found: found)
     return {"uri": f"http://127.0.0.1:{port}"}
+
+
+def apart(a, work, tables):
+    """writes what is expected of every snapshot as if it were its table's only one; returns the folder, and the tables,
+    each named by the metadata file that made the snapshot current"""
+    found = []
+    for name, levels, table, baked, _ in tables:
+        folder = os.path.join(a.tables, "expected", name)
+        index = json.load(open(folder + "/index.json"))
+        if any(r["type"] != "branch" or branch != "main" for branch, r in index["refs"].items()):
+            raise SystemExit(f"{name} has more references than main, which Nessie does not name")
+        versions = os.path.dirname(baked)
+        current = {}  # snapshot -> the newest file in which it is current; their names begin with the version
+        for path in sorted(glob.glob(f"{a.tables}/object-store/{versions.removeprefix('s3://')}/*.metadata.json")):
+            current[json.load(open(path))["current-snapshot-id"]] = versions + "/" + os.path.basename(path)
+        for i, snapshot in enumerate(index["snapshots"]):
+            alone = f"{name}_{i + 1}"
+            to = os.path.join(work, "tables", "expected", alone)
+            shutil.copytree(folder, to)
+            one = {**index, "table": alone, "identifier": ".".join([NAME, *levels, alone]), "snapshots": [snapshot],
+                   "refs": {"main": {"snapshot-id": snapshot["snapshot_id"], "type": "branch"}}}
+            if snapshot["snapshot_id"] != index["current_snapshot_id"]:
+                one.pop("current", None)
+            with open(to + "/index.json", "w") as f:
+                json.dump(one, f)
+            found.append((alone, levels, alone, current[snapshot["snapshot_id"]], None))
+    return work + "/tables", found
 
 
 def nessie(a, work, tables, servers):
@@ -178,8 +206,9 @@ def nessie(a, work, tables, servers):
     with open(work + "/application.properties", "w") as f:  # the key does not belong into the arguments
         f.writelines(f"{k}={v}\n" for k, v in settings.items())
     env = {**os.environ, "QUARKUS_CONFIG_LOCATIONS": work + "/application.properties", "SMALLRYE_CONFIG_LOCATIONS": work + "/application.properties"}
-    p = servers.start(work + "/nessie.log", ["java", "-Xmx1g", "-jar", runner], env=env, cwd=work)
-    wait("Nessie", lambda: answers(f"http://127.0.0.1:{port}/iceberg/v1/config"), p, 180)
+    p = servers.start(work + "/nessie.log", [a.nessie_java, "-Xmx1g", "-jar", runner], env=env, cwd=work)
+    # With an older Java it ends without a word.
+    wait("Nessie, which needs Java 21 or newer,", lambda: answers(f"http://127.0.0.1:{port}/iceberg/v1/config"), p, work + "/nessie.log", 180)
     register(f"http://127.0.0.1:{port}/iceberg/v1/main%7Cwh", tables, lambda baked, found: baked)
     return {"uri": f"http://127.0.0.1:{port}/iceberg", "warehouse": "wh"}
 
@@ -191,14 +220,18 @@ def main():
     ap.add_argument("--catalogs", default="sqlite,postgres,rest")
     ap.add_argument("--only", default="*")
     ap.add_argument("--gateway")
+    ap.add_argument("--nessie-java", default="java")
     a = ap.parse_args()
-    a.tables, a.icefs = os.path.abspath(a.tables), os.path.abspath(a.icefs)
+    for name in ("icefs", "tables", "judge", "jars", "gateway"):  # servers start in folders of their own
+        setattr(a, name, getattr(a, name) and os.path.abspath(getattr(a, name)))
     all_tables, failed = read_tables(a), False
     for kind in a.catalogs.split(","):
         local, remote = [t for t in all_tables if t[4]], [t for t in all_tables if not t[4]]
         tables = {"rest": local, "nessie": remote}.get(kind, local + remote if a.gateway else local)
-        work, servers = tempfile.mkdtemp(prefix="icefs-catalog-"), Servers()
+        work, servers, expected = tempfile.mkdtemp(prefix="icefs-catalog-"), Servers(), a.tables
         try:
+            if kind == "nessie":
+                expected, tables = apart(a, work, tables)
             a.s3 = gateway(a, work, servers) if a.gateway and kind != "rest" else None
             props = {"sqlite": sqlite, "postgres": postgres, "rest": rest, "nessie": nessie}[kind](a, work, tables, servers)
             if a.s3:
@@ -209,8 +242,11 @@ def main():
             if a.only != "*":
                 import fnmatch
                 names = [n for n in names if any(fnmatch.fnmatch(n, g) for g in a.only.split(","))]
+            if not names:
+                print(f"{kind}: no table of that name", flush=True)
+                continue
             where = "" if kind == "nessie" else f"--allow-path {a.tables}/warehouse --allow-path {a.tables}/elsewhere"
-            judged = subprocess.run([sys.executable, a.judge, "--icefs", a.icefs, "--tables", a.tables, "--source", NAME, "--only", ",".join(names), "--mount-args", where],
+            judged = subprocess.run([sys.executable, a.judge, "--icefs", a.icefs, "--tables", expected, "--source", NAME, "--only", ",".join(names), "--mount-args", where],
                                     env={**os.environ, "PYICEBERG_HOME": work})
             print(f"{kind}: {len(names)} tables, judge exit {judged.returncode}", flush=True)
             failed |= judged.returncode != 0
