@@ -71,8 +71,8 @@ func openSession(ctx context.Context, src string, opt options, out console, cont
 }
 
 // processBytes is what the process has resident outside Go's memory: most of it
-// the program itself.
-const processBytes = 48 << 20
+// the program itself, and what the collector exceeds its limit by.
+const processBytes = 96 << 20
 
 // absolute makes SOURCE independent of the working directory if it is a path.
 func absolute(src string) string {
