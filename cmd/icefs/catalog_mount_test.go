@@ -17,7 +17,6 @@ import (
 
 	"github.com/apache/iceberg-go"
 
-	"github.com/icefs/icefs/fs"
 	"github.com/icefs/icefs/internal/fixture"
 	"github.com/icefs/icefs/internal/resttest"
 )
@@ -46,19 +45,11 @@ func (s *served) said() string {
 // mountNamed mounts a catalog of a configuration file as "prod".
 func mountNamed(t *testing.T, config string, args ...string) *served {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	home := t.TempDir()
-	icefs := filepath.Join(home, "icefs")
-	if err := os.Symlink(self, icefs); err != nil {
-		t.Fatal(err)
-	}
 	writeFile(t, home, pyicebergFile, config)
 	s := &served{dir: t.TempDir()}
 	all := append([]string{"mount", "--cache-dir", filepath.Join(home, "cache"), "--log-level", "debug"}, args...)
-	cmd := exec.Command(icefs, append(all, "prod", s.dir)...)
+	cmd := exec.Command(icefsBinary(t), append(all, "prod", s.dir)...)
 	cmd.Env = append(os.Environ(), "PYICEBERG_HOME="+home)
 	cmd.Stderr = s
 	if err := cmd.Start(); err != nil {
@@ -73,22 +64,8 @@ func mountNamed(t *testing.T, config string, args ...string) *served {
 			t.Errorf("icefs: %v\n%s", err, s.said())
 		}
 	})
-	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if _, on, err := fs.MountedOn(s.dir); err != nil {
-			t.Fatal(err)
-		} else if on {
-			return s
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("icefs ended: %v\n%s", err, s.said())
-		default:
-		}
-		if time.Since(start) > patience {
-			t.Fatal("not mounted")
-		}
-	}
+	awaitMount(t, s.dir, ended, s.said)
+	return s
 }
 
 // restTable is a table on the local file system behind a REST catalog.

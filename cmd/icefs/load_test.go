@@ -22,18 +22,9 @@ import (
 func startMount(t *testing.T, src, descriptors string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The test binary is icefs if that is its name: see TestMain.
-	icefs := filepath.Join(t.TempDir(), "icefs")
-	if err := os.Symlink(self, icefs); err != nil {
-		t.Fatal(err)
-	}
 	var log strings.Builder
 	args := append([]string{"-c", `ulimit -n "$1"; shift; exec "$@"`, "sh", descriptors,
-		icefs, "mount", "--cache-dir", filepath.Join(t.TempDir(), "cache"), src, dir}, flags...)
+		icefsBinary(t), "mount", "--cache-dir", filepath.Join(t.TempDir(), "cache"), src, dir}, flags...)
 	cmd := exec.Command("sh", args...)
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
@@ -50,16 +41,24 @@ func startMount(t *testing.T, src, descriptors string, flags ...string) string {
 			t.Logf("log of icefs:\n%s", log.String())
 		}
 	})
+	awaitMount(t, dir, ended, log.String)
+	return dir
+}
+
+// awaitMount returns once a folder is mounted. ended is told of the process's
+// end, log what it has said.
+func awaitMount(t *testing.T, dir string, ended chan error, log func() string) {
+	t.Helper()
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if _, on, err := fs.MountedOn(dir); err != nil {
 			t.Fatal(err)
 		} else if on {
-			return dir
+			return
 		}
 		select {
 		case err := <-ended:
 			ended <- err
-			t.Fatalf("icefs ended: %v\n%s", err, log.String())
+			t.Fatalf("icefs ended: %v\n%s", err, log())
 		default:
 		}
 		if time.Since(start) > patience {

@@ -43,15 +43,7 @@ const (
 
 // Scheme returns the scheme of gs:// URLs.
 func Scheme() remote.Scheme {
-	return remote.Scheme{Names: []string{"gs"}, Split: split, Open: open}
-}
-
-func split(rest string) (bucket, key string, err error) {
-	bucket, key, _ = strings.Cut(rest, "/")
-	if bucket == "" || strings.ContainsAny(bucket, "@?#:%\\ ") {
-		return "", "", errors.New("the name of a bucket comes after gs://")
-	}
-	return bucket, key, nil
+	return remote.Scheme{Names: []string{"gs"}, Split: remote.SplitBucket("gs"), Open: open}
 }
 
 type bucket struct {

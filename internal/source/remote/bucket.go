@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/icefs/icefs/internal/source"
 )
@@ -18,6 +19,18 @@ type Scheme struct {
 	// Open returns a bucket. It makes no request for objects, but may ask for
 	// credentials where the environment gives them.
 	Open func(ctx context.Context, bucket string, properties map[string]string) (Bucket, error)
+}
+
+// SplitBucket is the Split of stores whose URLs are those of scheme with
+// BUCKET/KEY behind it. Nothing is decoded.
+func SplitBucket(scheme string) func(rest string) (bucket, key string, err error) {
+	return func(rest string) (bucket, key string, err error) {
+		bucket, key, _ = strings.Cut(rest, "/")
+		if bucket == "" || strings.ContainsAny(bucket, "@?#:%\\ ") {
+			return "", "", fmt.Errorf("the name of a bucket comes after %s://", scheme)
+		}
+		return bucket, key, nil
+	}
 }
 
 // Bucket makes requests, each once. An answer of the store that is not success is

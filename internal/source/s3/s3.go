@@ -29,16 +29,7 @@ import (
 // Its buckets share connections.
 func Scheme() remote.Scheme {
 	o := &opener{newClient()}
-	return remote.Scheme{Names: []string{"s3", "s3a", "s3n"}, Split: split, Open: o.open}
-}
-
-// split takes BUCKET/KEY apart. Nothing is decoded.
-func split(rest string) (bucket, key string, err error) {
-	bucket, key, _ = strings.Cut(rest, "/")
-	if bucket == "" || strings.ContainsAny(bucket, "@?#:%\\ ") {
-		return "", "", errors.New("the name of a bucket comes after s3://")
-	}
-	return bucket, key, nil
+	return remote.Scheme{Names: []string{"s3", "s3a", "s3n"}, Split: remote.SplitBucket("s3"), Open: o.open}
 }
 
 // bucket is a bucket of S3.
