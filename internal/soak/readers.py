@@ -150,7 +150,7 @@ class Queries(Reader):
         file, query, n = self.one("parquet", "whole"), self.random.choice(QUERIES), self.random.randint(0, 2000)
         if not file.path.endswith(".parquet"):
             return
-        columns = self.known(("columns", file), lambda: [d[0] for d in self.duckdb.sql(f"from {table(file.copy)} limit 0").description])
+        columns = self.known(file, lambda: self.columns(file.copy))
         column = '"' + self.random.choice(columns).replace('"', '""') + '"'
         got = self.answer(query, self.path(file), column, n)
         want = self.answer(query, file.copy, column, n)
@@ -158,6 +158,13 @@ class Queries(Reader):
             raise Wrong(f"{file}: {query} of {column}: {got}, want {want}")
         self.counted(0)
         self.forget(file)
+
+    def columns(self, path):
+        """the names of the columns; one that is none where DuckDB refuses the file, as it does one without columns"""
+        try:
+            return [d[0] for d in self.duckdb.sql(f"from {table(path)} limit 0").description]
+        except duckdb.Error:
+            return [""]
 
     def answer(self, query, path, column, n):
         """the rows as text, or the kind of error where DuckDB cannot do it"""
@@ -179,7 +186,7 @@ class Finds(Reader):
     """find over a whole tree: names, types, sizes, inodes, times, modes, targets"""
 
     def step(self):
-        mount = self.random.randrange(len(self.roots))
+        mount = max(0, self.random.randrange(-2, len(self.roots)))  # the first is the warehouse, the largest
         got, want = listing(self.roots[mount]), self.corpus.listings[mount]
         if got != want:
             raise Wrong(f"find: more: {sorted(got - want)[:3]}, fewer: {sorted(want - got)[:3]}")
