@@ -87,8 +87,9 @@ func (v *parquetView) layout(ctx context.Context) (*layout, error) {
 	return l.(*layout), nil
 }
 
-// key identifies the view within one engine: the table, the schema, the data
-// files with their delete sets, and what kind of view it is.
+// key identifies the view within one engine: the table, where it lies (a copy of
+// it says the same of itself, and need not have the same files), the schema, the
+// data files with their delete sets, and what kind of view it is.
 func (v *parquetView) key() (string, error) {
 	v.once.Do(func() {
 		if v.idErr = v.scan.invalid; v.idErr != nil {
@@ -105,7 +106,7 @@ func (v *parquetView) key() (string, error) {
 			return
 		}
 		h := sha256.New()
-		fmt.Fprintf(h, "%d|%s|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, schema, mapping, v.part, len(v.files))
+		fmt.Fprintf(h, "%d|%s|%q|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, v.scan.Table.Folder, schema, mapping, v.part, len(v.files))
 		for i := range v.files {
 			f := &v.files[i]
 			fmt.Fprintf(h, "%q|%q|", f.Path, f.DeleteKey())

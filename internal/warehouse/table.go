@@ -124,7 +124,8 @@ func (t *Table) read(ctx context.Context, o source.Object, a *access) (*Loaded, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Location(), err)
 	}
-	prefixes := relocate(ctx, a.reach, folderOf(placeOf(o.Location())), baked)
+	table.Folder = folderOf(placeOf(o.Location()))
+	prefixes := relocate(ctx, a.reach, table.Folder, baked)
 	byID := make(map[int64]int, len(table.Snapshots))
 	for i := range table.Snapshots {
 		byID[table.Snapshots[i].ID] = i
