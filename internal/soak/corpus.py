@@ -55,7 +55,7 @@ class File:
 
 
 class Corpus:
-    """the files of all mounts, and the listing of each mount"""
+    """the files of all mounts, and the listings of each mount, by tree"""
 
     def __init__(self, folder):
         self.folder, self.files, self.listings = folder, [], []
@@ -63,7 +63,7 @@ class Corpus:
     def add(self, root):
         """copies what is shown below a mountpoint; the mount's number is that of this call"""
         mount = len(self.listings)
-        self.listings.append(listing(root))
+        self.listings.append({tree: listing(root, tree) for tree in trees(root)})
         for path in paths(root):
             file = File(mount, path, f"{self.folder}/{len(self.files)}")
             file.fill(root)
@@ -101,7 +101,14 @@ def raise_it(error):
     raise error
 
 
-def listing(root):
-    """what find tells of everything below a mountpoint: name, type, size, inode, mtime, mode, target. What cannot be served is not in it"""
-    done = subprocess.run(["find", root, *LISTING], env={**os.environ, "LC_ALL": "C"}, capture_output=True, check=False)
+def trees(root):
+    """the folders below a mountpoint to list one by one, which together hold every table: those at most two deep; "" is the root"""
+    if os.path.isdir(f"{root}/snapshots"):
+        return [""]
+    return sorted(f"{a}/{b}" for a in os.listdir(root) if a != ".icefs" for b in os.listdir(f"{root}/{a}"))
+
+
+def listing(root, tree):
+    """what find tells of everything in a tree: name, type, size, inode, mtime, mode, target. What cannot be served is not in it"""
+    done = subprocess.run(["find", os.path.join(root, tree), *LISTING], env={**os.environ, "LC_ALL": "C"}, capture_output=True, check=False)
     return set(done.stdout.split(b"\0")[:-1])

@@ -13,7 +13,7 @@ import argparse, collections, multiprocessing, os, re, signal, sys, time, traceb
 
 from corpus import Corpus, sources
 from readers import KINDS
-from samples import LIMITS, Server, growth, scratch, self_check
+from samples import LIMITS, RESIDENT, Server, ends, growth, scratch, self_check
 
 VIEWS = ["--views", "parquet,csv,jsonl,parts,parts.csv,parts.jsonl"]
 STUCK = 300   # seconds after which a step is called stuck
@@ -118,9 +118,10 @@ class Soak:
         print(f"FAIL after {self.at():.0f} s: {text}", flush=True)
 
     def run(self):
-        """a sample every 10 s, or 60 in all; every sixth at rest, and the first after half the warm-up"""
+        """a sample every 10 s, or 60 in all; 16 times after half of the warm-up also one at rest"""
         pause = max(2.0, min(10.0, self.args.duration / 60))
-        tick = 0
+        rest_at = self.args.warm_up / 2
+        every = (self.args.duration - rest_at) / 16
         while self.at() < self.args.duration and len(self.wrong) < ENOUGH:
             time.sleep(pause)
             self.collect()
@@ -131,17 +132,17 @@ class Soak:
             if problem := self.crew.problem():
                 self.failed(problem)
                 return
-            tick += 1
             self.busy.append((self.at(), [s.sample() for s in self.servers]))
-            if tick % self.args.rest_every == 0 and self.at() > self.args.warm_up / 2:
+            if self.at() > rest_at:
                 self.sample_at_rest()
+                rest_at = self.at() + every
 
     def sample_at_rest(self):
         if self.crew.pause():
             samples = [s.sample(collect=True) for s in self.servers]
             self.rest.append((self.at(), samples))
             first = samples[0]
-            print(f"{self.at():5.0f} s  at rest: " + ", ".join(f"{first[k]:.0f} {k}" for k in LIMITS), flush=True)
+            print(f"{self.at():5.0f} s  at rest: " + ", ".join(f"{first[k]:.0f} {k}" for k in first), flush=True)
         self.crew.resume()
 
     def collect(self):
@@ -158,10 +159,13 @@ class Soak:
                     if kind == "at rest" and not self.wrong:
                         self.failed("too few samples at rest after the warm-up")
                     continue
+                cached = ends([(t, v["cached MiB"]) for t, v in warm])
+                print(f"  {'cached MiB':14} {kind:14} {len(warm):4} samples: {cached[0]:8.1f} -> {cached[1]:8.1f}")
                 for name, limit in LIMITS.items():
-                    first, last, rise, grows = growth([(t, v[name]) for t, v in warm], limit)
+                    more = RESIDENT * max(0.0, cached[1] - cached[0]) if name == "resident MiB" else 0.0
+                    first, last, rise, grows = growth([(t, v[name]) for t, v in warm], limit, more)
                     hours = (warm[-1][0] - warm[0][0]) / 3600
-                    print(f"  {name:13} {kind:14} {len(warm):4} samples: {first:8.1f} -> {last:8.1f}, slope {rise / hours:+8.1f} an hour, most {max(v[name] for _, v in warm):.1f}")
+                    print(f"  {name:14} {kind:14} {len(warm):4} samples: {first:8.1f} -> {last:8.1f}, slope {rise / hours:+8.1f} an hour, most {max(v[name] for _, v in warm):.1f}")
                     if grows and kind == "at rest":
                         self.failed(f"{name} of {s.source} grows: {first:.1f} to {last:.1f}, by its slope {rise:+.1f}\n{self.goroutines(s) if name == 'goroutines' else ''}")
 
@@ -213,7 +217,6 @@ def main():
     ap.add_argument("--warm-up", type=seconds)
     ap.add_argument("--memory", default="128MiB")
     ap.add_argument("--cache-size", default="16MiB")
-    ap.add_argument("--rest-every", type=int, default=6)
     args = ap.parse_args()
     if args.warm_up is None:
         args.warm_up = min(300, args.duration // 4)
