@@ -1,5 +1,5 @@
 """What a mount of recorded tables has to show: a copy of every file, and what find tells of the whole tree."""
-import errno, hashlib, json, os, subprocess
+import concurrent.futures, errno, hashlib, json, os, subprocess
 
 # The errnos of a file that cannot be served.
 REFUSED = (errno.EIO, errno.EOPNOTSUPP, errno.ESTALE)
@@ -68,6 +68,17 @@ class Corpus:
             file = File(mount, path, f"{self.folder}/{len(self.files)}")
             file.fill(root)
             self.files.append(file)
+
+    def differences(self, roots):
+        """looks at every tree of other mounts once, some at a time; tells of those that are not listed as they were"""
+        todo = [(mount, tree) for mount, trees in enumerate(self.listings) for tree in trees]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            return [wrong for wrong in pool.map(lambda t: self.difference(roots, *t), todo) if wrong]
+
+    def difference(self, roots, mount, tree):
+        """what is wrong with a tree's listing, if anything"""
+        got, want = listing(roots[mount], tree), self.listings[mount][tree]
+        return f"find in {tree}: more: {sorted(got - want)[:3]}, fewer: {sorted(want - got)[:3]}" if got != want else None
 
     def choose(self):
         """files by what readers choose them for"""

@@ -3,7 +3,7 @@ import errno, hashlib, math, mmap, os, random, subprocess
 
 import duckdb
 
-from corpus import REFUSED, listing
+from corpus import REFUSED
 
 
 class Wrong(Exception):
@@ -197,10 +197,9 @@ class Finds(Reader):
             self.todo = [(i, tree) for i, trees in enumerate(self.corpus.listings) for tree in trees]
             self.random.shuffle(self.todo)
         mount, tree = self.todo.pop()
-        got, want = listing(self.roots[mount], tree), self.corpus.listings[mount][tree]
-        if got != want:
-            raise Wrong(f"find in {tree}: more: {sorted(got - want)[:3]}, fewer: {sorted(want - got)[:3]}")
-        self.reads += len(got)
+        if wrong := self.corpus.difference(self.roots, mount, tree):
+            raise Wrong(wrong)
+        self.reads += len(self.corpus.listings[mount][tree])
 
 
 class Opens(Reader):

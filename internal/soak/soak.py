@@ -196,8 +196,11 @@ def soak(args, folder, servers):
     for i, (source, flags) in enumerate(sources(args.tables)):
         servers.append(Server(args.race, source, [*VIEWS, "--memory", args.memory, "--cache-size", args.cache_size, *flags], f"{folder}/race-{i}"))
         roots.append(servers[-1].mountpoint)
+    wrong = corpus.differences(roots)  # which also has all names known, and all manifests read, before anything is measured
     crew = Crew(roots, corpus)
     run = Soak(args, servers, crew)
+    for w in wrong:
+        run.failed(w)
     try:
         run.run()
     finally:
