@@ -43,7 +43,7 @@ type Options struct {
 	Persist Persist       // may be nil
 	Log     *slog.Logger  // nil = discard
 	Stats   *pqfile.Stats // may be nil
-	Pools   *pqfile.Pools // may be nil
+	Pools   *pqfile.Pools // nil = its own
 	// Counters may be nil.
 	Counters *Counters
 	// KeyBytes bounds the memory for keys of equality deletes that one pass over a
@@ -67,6 +67,9 @@ func NewResolver(opt Options) *Resolver {
 	}
 	if opt.Counters == nil {
 		opt.Counters = &Counters{}
+	}
+	if opt.Pools == nil {
+		opt.Pools = &pqfile.Pools{}
 	}
 	if opt.KeyBytes <= 0 {
 		opt.KeyBytes = DefaultKeyBytes

@@ -28,6 +28,7 @@ type groupSource struct {
 	rows     int64 // physical
 	live     int64 // visible
 	bytes    int64 // about how long its values are, physical rows
+	longRuns bool  // many rows in a row may be live: see hasLiveRun
 }
 
 // sourcesOf lists the row groups of files that have rows, fully deleted ones

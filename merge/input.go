@@ -92,14 +92,18 @@ func (s *groupSource) storedBytes(leaf int) int64 {
 	return n
 }
 
+// openedAtOnce is how many files are opened at a time for each worker: while one
+// reads equality deletes, which the others wait for, these read their footers.
+const openedAtOnce = 4
+
 // openInputs opens the scan's files, reads their footers and resolves their
-// deletes, up to Workers at a time (more if they come from an object store).
+// deletes, a few at a time (more if they come from an object store).
 func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) ([]*input, error) {
 	inputs := make([]*input, len(files))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(e.workers())
+	g.SetLimit(openedAtOnce * e.workers())
 	if len(files) > 0 && source.IsURL(files[0].Path) {
-		g.SetLimit(max(e.workers(), remoteWorkers))
+		g.SetLimit(max(openedAtOnce*e.workers(), remoteWorkers))
 	}
 	for i := range files {
 		g.Go(func() error {

@@ -83,7 +83,7 @@ func (r *rewrite) listPages(ctx context.Context, estimate int64) ([]storedPage, 
 		return nil, nil
 	}
 	s := &r.sources[0]
-	kept := r.sameLevels() && hasLiveRun(s.in.deleted, s.first, s.first+s.rows, r.engine.limits.keptRows)
+	kept := r.sameLevels() && s.longRuns
 	if !kept && estimate <= r.engine.limits.pieceBytes {
 		return nil, nil
 	}

@@ -219,6 +219,9 @@ func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupS
 
 // planGroup fixes the lengths of a group's chunks.
 func (e *Engine) planGroup(ctx context.Context, view *pqfile.Schema, g *group) error {
+	if s := &g.sources[0]; len(g.sources) == 1 {
+		s.longRuns = hasLiveRun(s.in.deleted, s.first, s.first+s.rows, e.limits.keptRows)
+	}
 	together := e.together(g)
 	for j, leaf := range view.Leaves {
 		c := &g.chunks[j]
