@@ -18,7 +18,8 @@ import (
 // input is a live data file as a Parquet view reads it. Immutable once its
 // projection is set.
 type input struct {
-	file *snapshot.File
+	file   *snapshot.File
+	object source.Object // that its bytes are served from
 	// pq or avro is set.
 	pq   *pqfile.File
 	avro *avrofile.File
@@ -129,7 +130,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	if err != nil {
 		return nil, err
 	}
-	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
+	in := &input{file: f, object: obj, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
 	if f.Format == snapshot.Avro {
 		if in.avro, err = e.openAvro(ctx, obj, f.Records); err != nil {
 			return nil, err
@@ -139,7 +140,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 		if in.pq, err = e.openFooter(ctx, obj); err != nil {
 			return nil, err
 		}
-		in.firstRow = in.pq.FirstRow
+		in.object, in.firstRow = in.pq.Object, in.pq.FirstRow
 	}
 	if f.DV == nil && len(f.Positions) == 0 && len(f.Equality) == 0 {
 		return in, nil

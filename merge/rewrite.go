@@ -72,9 +72,18 @@ func (r *rewrite) how() string {
 }
 
 func (r *rewrite) readAt(ctx context.Context, h *handle, p []byte, off int64) error {
-	data, err := r.bytes(ctx, h)
-	if err != nil {
-		return err
+	data := h.held(heldKey{of: r})
+	if data == nil && r.isKept() && r.engine.readKept(runKey(r.key()), r.length, p, off) {
+		if off == 0 {
+			r.engine.count(func(c *Counters) { c.ChunksLoaded.Add(1) })
+		}
+		return nil
+	}
+	if data == nil {
+		var err error
+		if data, err = r.bytes(ctx, h); err != nil {
+			return err
+		}
 	}
 	copy(p, data[off:])
 	return nil
@@ -105,18 +114,16 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		key += "|statistics"
 	}
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
-		m := r.load()
-		if m == nil {
-			release, err := r.engine.memory.admit(ctx, r.workBytes())
-			if err != nil {
-				return nil, 0, err
-			}
-			defer release()
-			if m, err = r.make(ctx, r.reserved()); err != nil {
-				return nil, 0, err
-			}
-			r.keep(m)
+		release, err := r.engine.memory.admit(ctx, r.workBytes())
+		if err != nil {
+			return nil, 0, err
 		}
+		defer release()
+		m, err := r.make(ctx, r.reserved())
+		if err != nil {
+			return nil, 0, err
+		}
+		r.keep(m)
 		return m, int64(len(m.data)), nil
 	})
 	if err != nil {
@@ -142,32 +149,23 @@ func (r *rewrite) workBytes() int64 {
 // shorter ones are made as fast as they are found there.
 const keptBytes = 4 << 10
 
-// load returns the chunk as an earlier mount, or another one, has kept it; nil
-// if it is not there.
-func (r *rewrite) load() *made {
-	if r.discard || r.length < keptBytes || r.engine.opt.Persist == nil {
-		return nil
-	}
-	data, ok := r.engine.opt.Persist.Get("pages|" + r.key())
-	if !ok || int64(len(data)) != r.length {
-		return nil
-	}
-	r.engine.count(func(c *Counters) { c.ChunksLoaded.Add(1) })
-	return &made{data: data, values: r.values}
+// isKept reports whether the chunk is kept on disk once it was made.
+func (r *rewrite) isKept() bool {
+	return !r.discard && r.together == nil && r.length >= keptBytes && r.engine.opt.Persist != nil
 }
+
+// runKey is what a chunk is kept by.
+func runKey(identity string) string { return "pages|" + identity }
 
 // keep stores the chunk on disk, so that it is made once a machine.
 func (r *rewrite) keep(m *made) {
 	if !r.discard && len(m.data) >= keptBytes && r.engine.opt.Persist != nil {
-		r.engine.opt.Persist.Put("pages|"+r.key(), m.data)
+		r.engine.opt.Persist.Put(runKey(r.key()), m.data)
 	}
 }
 
 // bytes returns the chunk for a read, which the handle then owns.
 func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
-	if data := h.held(heldKey{of: r}); data != nil {
-		return data, nil
-	}
 	if r.together != nil {
 		return r.together.bytes(ctx, h, r.index)
 	}
