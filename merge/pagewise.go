@@ -81,7 +81,7 @@ func (r *rewrite) layRuns(ctx context.Context, c *chunk, estimate int64) error {
 // be known.
 func (r *rewrite) listPages(ctx context.Context, estimate int64) ([]storedPage, error) {
 	s := &r.sources[0]
-	kept := r.sameLevels() && hasLiveRun(s.in.deleted, s.first, s.first+s.rows, r.engine.limits.keptRows)
+	kept := r.sameLevels() && s.liveRun
 	if !kept && estimate <= r.engine.limits.pieceBytes {
 		return nil, nil
 	}

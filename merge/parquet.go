@@ -236,6 +236,10 @@ func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupS
 // planGroup fixes the lengths of a group's chunks.
 func (e *Engine) planGroup(ctx context.Context, view *pqfile.Schema, g *group) error {
 	together := e.together(g)
+	if len(g.sources) == 1 {
+		s := &g.sources[0]
+		s.liveRun = hasLiveRun(s.in.deleted, s.first, s.first+s.rows, e.limits.keptRows)
+	}
 	for j, leaf := range view.Leaves {
 		c := &g.chunks[j]
 		if together != nil && c.kind == rewrittenChunk {

@@ -274,15 +274,24 @@ func (r *rewrite) key() string {
 	if r.identity != "" {
 		return r.identity
 	}
-	h := sha256.New()
 	f := &r.form
 	l := &f.leaf.Logical
-	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|%d|%v|%d|%d|%v|%d|%v|%d|%v|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
-		l.Kind, l.Scale, l.Precision, l.UTC, l.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved(), f.fallback, f.kept, r.encoded != nil)
-	for _, s := range r.sources {
-		fmt.Fprintf(h, "%s|%d|%d|%d|", s.in.columnKey(f.leaf.Leaf), s.rowGroup, s.first, s.rows)
+	b := make([]byte, 0, 1<<10)
+	for _, n := range [...]int64{
+		LayoutFormat, int64(f.leaf.Type), int64(f.leaf.TypeLength), int64(f.leaf.MaxDef), int64(f.leaf.MaxRep),
+		int64(l.Kind), int64(l.Scale), int64(l.Precision), bit(l.UTC), int64(l.Unit), int64(f.codec), int64(f.rows), int64(f.bytes),
+		bit(f.dict), int64(f.dictN), f.dictBytes, bit(r.headless), r.reserved(), bit(f.fallback), f.kept, bit(r.encoded != nil),
+	} {
+		b = binary.AppendVarint(b, n)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	for _, s := range r.sources {
+		for _, n := range [...]int64{int64(s.rowGroup), s.first, s.rows} {
+			b = binary.AppendVarint(b, n)
+		}
+		b = s.in.appendColumnKey(b, f.leaf.Leaf)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // reserved is the chunk's length if it was reserved.
