@@ -62,7 +62,7 @@ const (
 func (v *parquetView) keptKey(key string) string {
 	o := &v.engine.opt
 	h := sha256.New()
-	fmt.Fprintf(h, "%s|%s|%d|%v|%v|%+v", keptForm, key, o.Statistics, o.NoSplice, o.NoCoalesce, v.engine.limits)
+	fmt.Fprintf(h, "%s|%s|%d|%v|%v|%v|%+v", keptForm, key, o.Statistics, o.NoSplice, o.NoCoalesce, o.NoPages, v.engine.limits)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -258,6 +259,31 @@ func TestKeptLayoutOfOtherFiles(t *testing.T) {
 		if err := os.Rename(path+".away", path); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Every way of making views that can be turned off is part of what a layout is kept
+// by.
+func TestKeptKeyHasEveryWay(t *testing.T) {
+	seen := map[string]string{(&parquetView{engine: NewEngine(Options{})}).keptKey(""): "none"}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Options]()) {
+		if f.Type.Kind() != reflect.Bool && f.Type != reflect.TypeFor[Statistics]() {
+			continue
+		}
+		var opt Options
+		if v := reflect.ValueOf(&opt).Elem().FieldByIndex(f.Index); f.Type.Kind() == reflect.Bool {
+			v.SetBool(true)
+		} else {
+			v.SetInt(int64(StatisticsAll))
+		}
+		key := (&parquetView{engine: NewEngine(opt)}).keptKey("")
+		if other, ok := seen[key]; ok {
+			t.Errorf("layouts with %s are kept as those with %s", f.Name, other)
+		}
+		seen[key] = f.Name
+	}
+	if len(seen) < 5 {
+		t.Errorf("%d ways", len(seen))
 	}
 }
 
