@@ -2,8 +2,8 @@ package merge
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
-	"strconv"
 
 	"github.com/apache/iceberg-go"
 	"golang.org/x/sync/errgroup"
@@ -18,7 +18,8 @@ import (
 // input is a live data file as a Parquet view reads it. Immutable once its
 // projection is set.
 type input struct {
-	file *snapshot.File
+	file   *snapshot.File
+	object source.Object // that its bytes are served from
 	// pq or avro is set.
 	pq   *pqfile.File
 	avro *avrofile.File
@@ -133,7 +134,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	if err != nil {
 		return nil, err
 	}
-	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
+	in := &input{file: f, object: obj, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
 	if f.Format == snapshot.Avro {
 		if in.avro, err = e.openAvro(ctx, obj, f.Records); err != nil {
 			return nil, err
@@ -143,7 +144,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 		if in.pq, err = e.openFooter(ctx, obj); err != nil {
 			return nil, err
 		}
-		in.firstRow = in.pq.FirstRow
+		in.object, in.firstRow = in.pq.Object, in.pq.FirstRow
 	}
 	if f.DV == nil && len(f.Positions) == 0 && len(f.Equality) == 0 {
 		return in, nil
@@ -224,8 +225,11 @@ func identityConstants(t *snapshot.Table, f *snapshot.DataFile) map[int]any {
 	return out
 }
 
-// column identifies a leaf's data in the view's form, for cache keys.
-func (in *input) columnKey(leaf int) string {
+// appendColumnKey identifies a leaf's data in the view's form, for cache keys.
+func (in *input) appendColumnKey(b []byte, leaf int) []byte {
+	text := func(s []byte) {
+		b = append(binary.AppendVarint(b, int64(len(s))), s...)
+	}
 	c := &in.columns[leaf]
 	source := -1
 	if c.Source != nil {
@@ -233,16 +237,21 @@ func (in *input) columnKey(leaf int) string {
 	} else if c.Levels != nil {
 		source = c.Levels.Leaf
 	}
-	k := strconv.AppendInt([]byte(in.key+"|"), int64(source), 10)
-	k = fmt.Appendf(k, "|%d|%d|%x", c.Convert.Kind, c.RepKeep, c.DefMap)
-	if c.Shredding != nil {
-		k = append(k, "|pieces"...)
+	b = append(binary.AppendVarint(b, int64(len(in.key))), in.key...)
+	for _, n := range [...]int{source, int(c.Convert.Kind), int(c.RepKeep)} {
+		b = binary.AppendVarint(b, int64(n))
 	}
+	text(c.DefMap)
+	b = binary.AppendVarint(b, bit(c.Shredding != nil))
+	b = binary.AppendVarint(b, bit(c.Fill != nil))
 	if c.Fill != nil {
-		k = fmt.Appendf(k, "|fill %d %t", c.Fill.First, c.Fill.Each)
+		b = binary.AppendVarint(binary.AppendVarint(b, c.Fill.First), bit(c.Fill.Each))
 	}
 	if c.Source == nil {
-		k = fmt.Appendf(k, "|%d|%x|%x|%v", c.Constant.N, c.Constant.Fixed, c.Constant.Data, c.Constant.Bools)
+		b = binary.AppendVarint(b, int64(c.Constant.N))
+		text(c.Constant.Fixed)
+		text(c.Constant.Data)
+		text(c.Constant.Bools)
 	}
-	return string(k)
+	return b
 }
