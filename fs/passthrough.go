@@ -31,7 +31,7 @@ type Stats struct {
 type borrower interface {
 	OpenFile(ctx context.Context) (*os.File, error)
 	Stored(ctx context.Context) bool
-	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func(), ok bool)
+	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func() error, ok bool)
 }
 
 // The kernel refuses to open a file for passthrough while it is open without,
@@ -54,6 +54,9 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.passedUsers > 0 { // one descriptor serves all who have it open
+		if err := n.stillPasses(ctx, b); err != nil {
+			return nil, err
+		}
 		n.passedUsers++
 		n.fs.opt.Stats.PassthroughOpens.Add(1)
 		return n.passed, nil
@@ -65,8 +68,14 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 		return nil, nil
 	}
 	f, err := b.OpenFile(ctx)
+	if err == nil && f != nil {
+		n.passedInfo, err = f.Stat()
+	}
 	switch {
 	case n.way == passing && err != nil:
+		if f != nil {
+			f.Close()
+		}
 		return nil, err
 	case n.way == undecided && (f == nil || err != nil || !n.fs.accepts(f)):
 		n.way = reading // what is wrong with the file, a read will tell
@@ -79,6 +88,20 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	n.fs.passed.Add(1)
 	n.fs.opt.Stats.PassthroughOpens.Add(1)
 	return f, nil
+}
+
+// stillPasses fails if the file that is open for passthrough was written to since
+// it was opened. n.mu is held.
+func (n *fileNode) stillPasses(ctx context.Context, b borrower) error {
+	now, err := n.passed.Stat()
+	if err == nil && now.Size() == n.passedInfo.Size() && now.ModTime().Equal(n.passedInfo.ModTime()) {
+		return nil
+	}
+	f, err := b.OpenFile(ctx) // which knows what the file should be
+	if f != nil {
+		f.Close()
+	}
+	return err
 }
 
 // passedLimit is how many descriptors open parts may take: an eighth of what the
@@ -130,9 +153,8 @@ func (h *passedHandle) Release(ctx context.Context) syscall.Errno {
 // less than one copy.
 const minSplice = 64 << 10
 
-// spliced fills a pipe with the bytes of a read; nil if that is not possible.
-// The pipe must be full after one call and hold whole pages: go-fuse would
-// answer with fewer bytes otherwise, which readers take for the end of the file.
+// spliced fills a pipe with the bytes of a read; nil if that is not possible, or
+// the file is not what it was, which an ordinary read then tells.
 func (h *fileHandle) spliced(ctx context.Context, n int, off int64) fuse.ReadResult {
 	b, ok := h.reader.(borrower)
 	page := os.Getpagesize()
@@ -143,20 +165,32 @@ func (h *fileHandle) spliced(ctx context.Context, n int, off int64) fuse.ReadRes
 	if !ok {
 		return nil
 	}
-	defer release()
-	pipe, err := splice.Get()
-	if err != nil {
-		return nil
-	}
-	if err := pipe.Grow(n + 2*page); err != nil {
-		splice.Done(pipe)
-		return nil
-	}
-	got, err := pipe.LoadFromAt(file.Fd(), n, at)
-	if err != nil || got != n {
-		splice.Done(pipe)
+	pipe := filledPipe(file, at, n)
+	if err := release(); pipe == nil || err != nil {
+		if pipe != nil {
+			splice.Done(pipe)
+		}
 		return nil
 	}
 	h.node.fs.opt.Stats.SplicedBytes.Add(int64(n))
 	return fuse.ReadResultPipe(pipe, n)
+}
+
+// filledPipe is a pipe with n bytes of a file; nil if it cannot be had. It must be
+// full after one call and hold whole pages: go-fuse would answer with fewer bytes
+// otherwise, which readers take for the end of the file.
+func filledPipe(file *os.File, at int64, n int) *splice.Pair {
+	pipe, err := splice.Get()
+	if err != nil {
+		return nil
+	}
+	if err := pipe.Grow(n + 2*os.Getpagesize()); err != nil {
+		splice.Done(pipe)
+		return nil
+	}
+	if got, err := pipe.LoadFromAt(file.Fd(), n, at); err != nil || got != n {
+		splice.Done(pipe)
+		return nil
+	}
+	return pipe
 }

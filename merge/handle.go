@@ -83,7 +83,7 @@ func (h *handle) Stored(ctx context.Context) bool {
 }
 
 // Borrow implements Passthrough.
-func (h *handle) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func(), bool) {
+func (h *handle) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func() error, bool) {
 	l, err := h.its(ctx)
 	if err != nil {
 		return nil, 0, nil, false

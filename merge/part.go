@@ -19,9 +19,10 @@ type Passthrough interface {
 	// that reading more than was asked for costs little.
 	Stored(ctx context.Context) bool
 	// Borrow finds n bytes of the view in one local file, from at on; the file is
-	// open until release is called. ok is false if they are not in one, or if it
-	// cannot be opened, which ReadAt then tells.
-	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func(), ok bool)
+	// open until release is called, which fails if the file has changed since. ok
+	// is false if they are not in one, or if it cannot be opened, which ReadAt then
+	// tells.
+	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func() error, ok bool)
 }
 
 // wholeFile is the layout of a part that is its data file.

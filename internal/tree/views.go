@@ -137,7 +137,7 @@ func (g *guardedFile) OpenFile(ctx context.Context) (*os.File, error) {
 
 func (g *guardedFile) Stored(ctx context.Context) bool { return g.file.Stored(ctx) }
 
-func (g *guardedFile) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func(), bool) {
+func (g *guardedFile) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func() error, bool) {
 	return g.file.Borrow(ctx, off, n)
 }
 
