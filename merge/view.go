@@ -140,7 +140,7 @@ func NewEngine(opt Options) *Engine {
 
 // LayoutFormat is the number of the byte layout of views; it changes whenever
 // the bytes of any existing view would. It is part of every view's identity.
-const LayoutFormat = 2
+const LayoutFormat = 3
 
 // Store opens a table's files; the name under which internal/tree passes it on.
 type Store = source.Store
