@@ -112,9 +112,9 @@ type Options struct {
 	MemoryBytes int64
 	// Workers bounds parallel decoding; 0 = GOMAXPROCS.
 	Workers int
-	// NoSplice rewrites every chunk and NoCoalesce keeps every row group: for
-	// tests that compare the paths.
-	NoSplice, NoCoalesce bool
+	// NoSplice rewrites every chunk, NoCoalesce keeps every row group, and NoPages
+	// makes chunks as a whole: for comparing the paths.
+	NoSplice, NoCoalesce, NoPages bool
 }
 
 // Engine builds views. Safe for concurrent use.
