@@ -72,7 +72,7 @@ func (t *Table) Load(ctx context.Context) (*Loaded, error) {
 		return t.loaded, nil
 	}
 	t.loaded, t.err, t.version, t.at = loaded, err, "", time.Now()
-	if o != nil {
+	if o != nil && !unread(err) {
 		t.version = o.Version()
 	}
 	t.report(err)
@@ -113,7 +113,7 @@ func (t *Table) report(err error) {
 }
 
 // read parses a metadata file. Versions are compared by the file's own, so that
-// a file that fails is not read again until it changes.
+// a file that cannot be parsed is not read again until it changes.
 func (t *Table) read(ctx context.Context, o source.Object, a *access) (*Loaded, error) {
 	raw, err := readMetadata(ctx, o)
 	if err != nil {
