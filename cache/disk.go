@@ -68,6 +68,7 @@ type Disk struct {
 
 	warned sync.Map // errors logged already, by what they are
 	behind *behind  // nil: Put writes
+	usage  usage
 }
 
 // OpenDisk opens or creates the store.
