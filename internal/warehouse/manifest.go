@@ -32,7 +32,7 @@ func (l *Loaded) manifests(ctx context.Context, s *snapshot.Snapshot) ([]manifes
 	}
 	list, err := l.env.cache.Get(ctx, "list|"+o.Version(), func(ctx context.Context) (any, int64, error) {
 		l.env.stats.ListsRead.Add(1)
-		raw, err := readAll(ctx, o)
+		raw, err := readAll(ctx, o, l.env.limits.metadata)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -117,14 +117,14 @@ func (l *Loaded) readManifest(ctx context.Context, m manifestFile, metricIDs []i
 	key := fmt.Sprintf("manifest|%s|%d|%d|%d|%d|%d|%v", o.Version(), m.version, m.sequence, m.specID, m.snapshot, m.firstRow, metricIDs)
 	v, err := l.env.cache.Get(ctx, key, func(ctx context.Context) (any, int64, error) {
 		l.env.stats.ManifestsRead.Add(1)
-		raw, err := readAll(ctx, o)
+		raw, err := readAll(ctx, o, l.env.limits.metadata)
 		if err != nil {
 			return nil, 0, err
 		}
 		if err := readable(o, raw); err != nil {
 			return nil, 0, err
 		}
-		r := entryReader{table: l.table, manifest: m, schemas: &l.env.schemas, metricIDs: metricIDs}
+		r := entryReader{table: l.table, manifest: m, schemas: &l.env.schemas, metricIDs: metricIDs, limit: l.env.limits.manifest}
 		if err := guard(o, func() error { return named(o, r.read(raw)) }); err != nil {
 			return nil, 0, err
 		}
