@@ -55,6 +55,9 @@ func (l *Loaded) manifests(ctx context.Context, s *snapshot.Snapshot) ([]manifes
 // inlineManifests describes the manifests that a v1 snapshot lists itself. Their
 // own headers tell the partition spec.
 func (l *Loaded) inlineManifests(ctx context.Context, s *snapshot.Snapshot) ([]manifestFile, error) {
+	if s.Manifests == nil { // not even an empty list: files are somewhere, but where
+		return nil, fmt.Errorf("%w: snapshot %d names no manifest list", ErrCorrupt, s.ID)
+	}
 	list := make([]manifestFile, 0, len(s.Manifests))
 	for _, path := range s.Manifests {
 		h, err := l.header(ctx, path)
