@@ -49,6 +49,9 @@ type Options struct {
 	// KeyBytes bounds the memory for keys of equality deletes that one pass over a
 	// data file takes, about: more keys take more passes. 0 = DefaultKeyBytes.
 	KeyBytes int64
+	// MemoryBytes is the budget of the process: what a page or a footer may take is
+	// a part of it. 0 = 1 GiB.
+	MemoryBytes int64
 }
 
 // Resolver resolves the deletes of data files to Positions, through caches that

@@ -158,7 +158,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 // openFooter returns the parsed footer of a data file, through the cache.
 func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.File, error) {
 	v, err := e.cached(ctx, "footer|"+obj.Version(), func(ctx context.Context) (any, int64, error) {
-		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: e.opt.Stats})
+		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: e.opt.Stats, MemoryBytes: e.opt.MemoryBytes})
 		if err != nil {
 			return nil, 0, err
 		}
