@@ -16,7 +16,6 @@ import (
 type Table struct {
 	UUID          string
 	Location      string // as the metadata says
-	Folder        string // that the metadata was found in; copies of a table differ in it alone
 	FormatVersion int
 	LastUpdated   time.Time
 	Schemas       []*iceberg.Schema
