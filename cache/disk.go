@@ -70,6 +70,7 @@ type Disk struct {
 	behind  *behind   // nil: Put writes
 	readers readers   // of ReadAt
 	scratch sync.Pool // of *[blockLen]byte
+	usage   usage
 }
 
 // OpenDisk opens or creates the store.

@@ -111,11 +111,14 @@ func (s *rawSegment) lend(off, n int64, each func(f *os.File, at int64, n int) e
 	if err != nil {
 		return err
 	}
-	defer release()
 	if s.served != nil {
 		s.served.Add(n)
 	}
-	return each(f, s.from+off, int(n))
+	err = each(f, s.from+off, int(n))
+	if changed := release(); err == nil {
+		err = changed
+	}
+	return err
 }
 
 // Close implements Handle.

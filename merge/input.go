@@ -93,14 +93,18 @@ func (s *groupSource) storedBytes(leaf int) int64 {
 	return n
 }
 
+// openedAtOnce is how many files are opened at a time for each worker: while one
+// reads equality deletes, which the others wait for, these read their footers.
+const openedAtOnce = 4
+
 // openInputs opens the scan's files, reads their footers and resolves their
-// deletes, up to Workers at a time (more if they come from an object store).
+// deletes, a few at a time (more if they come from an object store).
 func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) ([]*input, error) {
 	inputs := make([]*input, len(files))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(e.workers())
+	g.SetLimit(openedAtOnce * e.workers())
 	if len(files) > 0 && source.IsURL(files[0].Path) {
-		g.SetLimit(max(e.workers(), remoteWorkers))
+		g.SetLimit(max(openedAtOnce*e.workers(), remoteWorkers))
 	}
 	for i := range files {
 		g.Go(func() error {
@@ -154,7 +158,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 // openFooter returns the parsed footer of a data file, through the cache.
 func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.File, error) {
 	v, err := e.cached(ctx, "footer|"+obj.Version(), func(ctx context.Context) (any, int64, error) {
-		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: e.opt.Stats})
+		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: e.opt.Stats, MemoryBytes: e.opt.MemoryBytes})
 		if err != nil {
 			return nil, 0, err
 		}

@@ -19,8 +19,9 @@ type Passthrough interface {
 	// that reading more than was asked for costs little.
 	Stored(ctx context.Context) bool
 	// Borrow calls each with the local files that have n bytes of the view, piece
-	// after piece; a file is open until each returns, whose error ends it. false
-	// if they are not all in local files: nothing has been called then.
+	// after piece; a file is open until each returns, whose error ends it. It fails
+	// too if a file has changed meanwhile. false if they are not all in local files:
+	// nothing has been called then.
 	Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error)
 }
 

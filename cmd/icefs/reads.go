@@ -86,4 +86,4 @@ var _ source.Filer = watchedFiler{}
 func (f watchedFiler) OpenFile() (*os.File, error) { return f.filer.OpenFile() }
 
 // Borrow implements source.Filer.
-func (f watchedFiler) Borrow() (*os.File, func(), error) { return f.filer.Borrow() }
+func (f watchedFiler) Borrow() (*os.File, func() error, error) { return f.filer.Borrow() }
