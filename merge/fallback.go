@@ -111,7 +111,7 @@ func (r *rewrite) fallBack(ctx context.Context, live int64) (int64, bool, error)
 	if !ok || n > r.engine.limits.runBytes || n > sparseBytes && live*sparseRatio < s.rows {
 		return 0, false, nil
 	}
-	r.form, r.length = form, n-form.kept
+	r.form, r.length, r.plainBytes = form, n-form.kept, stored.plain
 	r.encoded, r.headless = encoded, encoded != nil
 	return n, true, nil
 }

@@ -84,7 +84,7 @@ func TestFallbackChunk(t *testing.T) {
 // A rewritten chunk is made once: a second engine with the same store decodes
 // nothing. Entries that are not the chunk's are made anew.
 func TestKeptChunks(t *testing.T) {
-	tab, want := fallbackTable(t, fixture.ParquetOptions{DictionaryLimit: 20_000, PageSize: 9_000})
+	tab, want := fallbackTable(t, fixture.ParquetOptions{DictionaryLimit: 20_000, PageSize: 9_000, Codec: fixture.Gzip})
 	scan := currentScan(t, tab)
 	persist := &memoryPersist{}
 	e, _, counters := workEngine(Options{NoCoalesce: true, Persist: persist})
@@ -110,6 +110,53 @@ func TestKeptChunks(t *testing.T) {
 	again := viewtest.Bytes(t, e.Parquet(scan))
 	if got := arrowRowsInOrder(t, again); !bytes.Equal(again, data) || !slices.Equal(got, want) || counters.ChunksLoaded.Load() != 0 {
 		t.Errorf("entries of another length: equal %v, %d loaded", bytes.Equal(again, data), counters.ChunksLoaded.Load())
+	}
+}
+
+// A chunk that is as fast to make as to read back is not kept: of an integer column
+// and one of mostly PLAIN strings, that is the strings.
+func TestPlainChunksAreNotKept(t *testing.T) {
+	for _, codec := range []fixture.Codec{fixture.Snappy, fixture.Zstd} {
+		tab, _ := fallbackTable(t, fixture.ParquetOptions{DictionaryLimit: 20_000, PageSize: 9_000, Codec: codec})
+		scan := currentScan(t, tab)
+		persist := &memoryPersist{}
+		e, _, _ := workEngine(Options{NoCoalesce: true, Persist: persist})
+		data := viewtest.Bytes(t, e.Parquet(scan))
+		e, _, counters := workEngine(Options{NoCoalesce: true, Persist: persist})
+		if again := viewtest.Bytes(t, e.Parquet(scan)); !bytes.Equal(again, data) {
+			t.Errorf("%v: other bytes", codec)
+		}
+		if made, loaded := counters.ChunksRewritten.Load(), counters.ChunksLoaded.Load(); made != 1 || loaded != 1 {
+			t.Errorf("%v: %d chunks made, %d loaded; want one of each", codec, made, loaded)
+		}
+	}
+}
+
+// What a handle lends are the view's bytes, and some of a made chunk are lent.
+func TestLend(t *testing.T) {
+	tab, _ := fallbackTable(t, fixture.ParquetOptions{DictionaryLimit: 20_000, PageSize: 9_000})
+	e, _, _ := workEngine(Options{NoCoalesce: true})
+	v := e.Parquet(currentScan(t, tab)).(*parquetView)
+	data := viewtest.Bytes(t, v)
+	h := v.Open().(Lender)
+	defer h.Close()
+	lent := 0
+	for off := int64(-3); off < int64(len(data))+3; off += 61 {
+		for _, n := range []int{0, 1, 100, 5000, len(data)} {
+			p, err := h.Lend(t.Context(), off, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p == nil {
+				continue
+			}
+			if lent++; len(p) != n || !bytes.Equal(p, data[off:off+int64(n)]) {
+				t.Fatalf("%d bytes at %d: %d others", n, off, len(p))
+			}
+		}
+	}
+	if lent == 0 {
+		t.Error("nothing is lent")
 	}
 }
 

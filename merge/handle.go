@@ -106,6 +106,25 @@ func (h *handle) Borrow(ctx context.Context, off int64, n int) (*os.File, int64,
 	return f, at, release, true
 }
 
+var _ Lender = (*handle)(nil)
+
+// Lend implements Lender.
+func (h *handle) Lend(ctx context.Context, off int64, n int) ([]byte, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, at := l.made(off, int64(n))
+	if r == nil {
+		return nil, nil
+	}
+	data, err := r.bytes(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return data[at : at+int64(n) : at+int64(n)], nil
+}
+
 // Close implements Handle.
 func (h *handle) Close() error {
 	h.mu.Lock()

@@ -285,6 +285,7 @@ func (r *rewrite) run(pages []storedPage) *rewrite {
 		return &run
 	}
 	coded := stored.dictRows - s.in.deleted.CountRange(s.first, s.first+stored.dictRows)
+	run.plainBytes = stored.plain
 	n, ok := run.form.fallBack(stored, s.live, coded)
 	if run.length = n - run.form.dictionaryLength(); !ok {
 		return nil

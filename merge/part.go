@@ -24,6 +24,15 @@ type Passthrough interface {
 	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func(), ok bool)
 }
 
+// Lender is a Handle that may have bytes in memory, which a kernel can then be
+// given without a copy.
+type Lender interface {
+	Handle
+	// Lend returns n bytes of the view that are one piece of memory, nil if they are
+	// not. They must not be changed.
+	Lend(ctx context.Context, off int64, n int) ([]byte, error)
+}
+
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
 	l := &layout{heap: in.heap(), rows: in.firstRow[len(in.firstRow)-1], whole: in.pq.Object}

@@ -24,7 +24,8 @@ type rewrite struct {
 	// those from offset from up to to are the run's.
 	encoded  *pqfile.Chunk
 	from, to int64
-	// plainBytes bounds the PLAIN bytes of the visible values, or is unknown.
+	// plainBytes bounds the PLAIN bytes of the visible values, or is unknown; in a
+	// chunk that falls back, of those that no index stands for.
 	plainBytes int64
 	// length is the chunk's size; measured tells that it is the pages' own, else
 	// it is a reserve that slack fills.
@@ -97,15 +98,16 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		}
 		return all[r.index], nil
 	}
-	key := "chunk|" + r.key()
+	id := r.key()
+	key := "chunk|" + id
 	switch {
 	case r.discard:
-		key = "extremes|" + r.key()
+		key = "extremes|" + id
 	case r.statistics:
 		key += "|statistics"
 	}
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
-		m := r.load()
+		m := r.load(id)
 		if m == nil {
 			release, err := r.engine.memory.admit(ctx, r.workBytes())
 			if err != nil {
@@ -115,7 +117,7 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 			if m, err = r.make(ctx, r.reserved()); err != nil {
 				return nil, 0, err
 			}
-			r.keep(m)
+			r.keep(id, m)
 		}
 		return m, int64(len(m.data)), nil
 	})
@@ -142,13 +144,27 @@ func (r *rewrite) workBytes() int64 {
 // shorter ones are made as fast as they are found there.
 const keptBytes = 4 << 10
 
-// load returns the chunk as an earlier mount, or another one, has kept it; nil
+// keeps reports whether the chunk, of n bytes, is kept on disk. One that is mostly PLAIN
+// values of pages that decompress fast is not: to read it back and verify it takes
+// about as long as to make it, and it is several times as long as it is stored.
+func (r *rewrite) keeps(n int64) bool {
+	f := &r.form
+	switch {
+	case r.discard || n < keptBytes || r.engine.opt.Persist == nil:
+		return false
+	case r.encoded == nil || f.codec != pqfile.Zstd && f.codec != pqfile.Snappy && f.codec != pqfile.Uncompressed:
+		return true
+	}
+	return f.dict && (!f.fallback || 2*r.plainBytes < n)
+}
+
+// load returns the chunk, whose key is id, as an earlier mount, or another one, has kept it; nil
 // if it is not there.
-func (r *rewrite) load() *made {
-	if r.discard || r.length < keptBytes || r.engine.opt.Persist == nil {
+func (r *rewrite) load(id string) *made {
+	if !r.keeps(r.length) {
 		return nil
 	}
-	data, ok := r.engine.opt.Persist.Get("pages|" + r.key())
+	data, ok := r.engine.opt.Persist.Get("pages|" + id)
 	if !ok || int64(len(data)) != r.length {
 		return nil
 	}
@@ -157,9 +173,9 @@ func (r *rewrite) load() *made {
 }
 
 // keep stores the chunk on disk, so that it is made once a machine.
-func (r *rewrite) keep(m *made) {
-	if !r.discard && len(m.data) >= keptBytes && r.engine.opt.Persist != nil {
-		r.engine.opt.Persist.Put("pages|"+r.key(), m.data)
+func (r *rewrite) keep(id string, m *made) {
+	if r.keeps(int64(len(m.data))) {
+		r.engine.opt.Persist.Put("pages|"+id, m.data)
 	}
 }
 

@@ -29,6 +29,9 @@ const (
 	maxLZ4Ratio    = 256      // a length byte stands for at most 255 bytes
 	maxGzipRatio   = 1040     // 258 bytes take at least 2 bits
 	maxZstdRatio   = 44 << 10 // a block of 128 KiB has a header of 3 bytes
+	// zstdRoom is the room behind an output with which the decoder copies 16 bytes at
+	// a time to its end: half as fast again as without.
+	zstdRoom = 16
 	// streamedSize is the size up to which an output is allocated at once,
 	// where no ratio bounds it.
 	streamedSize = 16 << 20
@@ -167,12 +170,12 @@ func (p *Pools) uncompressZstd(buf, src []byte, size int) ([]byte, error) {
 		}
 	}
 	defer p.zstd.Put(d)
-	buf = grow(buf, size)
-	out, err := d.DecodeAll(src, buf[:0:size])
+	buf = grow(buf, size+zstdRoom)
+	out, err := d.DecodeAll(src, buf[:0:size+zstdRoom])
 	if err != nil || len(out) != size {
 		return buf, errors.Join(err, errSize)
 	}
-	return buf, nil // the limit to buf's capacity makes it decode in place
+	return buf[:size], nil // the limit to buf's capacity makes it decode in place
 }
 
 // readExactly reads size bytes from r, which must end there. Above streamedSize

@@ -64,6 +64,7 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 	r.chunk = chunk
 	r.scanner = chunk.Scan(chunk.Start, chunk.Start+chunk.Length)
 	r.decoder = chunk.NewDecoder()
+	r.scanner.BorrowFrom(r.decoder)
 	r.convert = converter{kind: &col.Convert, leaf: col.Leaf}
 	return r, nil
 }

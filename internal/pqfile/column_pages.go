@@ -308,6 +308,7 @@ func (r *ColumnReader) seek(ctx context.Context, target int64) error {
 	}
 	*p = pageCursor{began: true}
 	r.scanner = r.chunk.Scan(at.Offset, end)
+	r.scanner.BorrowFrom(r.decoder)
 	raw, err := r.nextRaw(ctx)
 	if err != nil {
 		return err
