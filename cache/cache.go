@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -199,11 +200,21 @@ func (c *Cache) fly(ctx context.Context, key string, f *flight, load func(contex
 		c.mu.Unlock()
 	}()
 	c.loads.Add(1)
+	deepen()
 	f.value, size, f.err = load(ctx)
 	if f.err != nil {
 		f.value = nil
 	}
 	returned = true
+}
+
+// deepen grows the stack of a goroutine that has just begun as far as most loads
+// need, at once: growing is copying, frame by frame, and longer the deeper it is.
+//
+//go:noinline
+func deepen() {
+	var room [12 << 10]byte
+	runtime.KeepAlive(&room)
 }
 
 // keep offers a value to ristretto and waits until the offer is decided. A Set

@@ -93,7 +93,8 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 		return r, 0
 	}
 	call := h.node.fs.begin("read", &h.node.Inode, "")
-	n, err := h.reader.ReadAt(ctx, dest, off)
+	p, err := h.read(ctx, dest, off)
+	n := len(p)
 	call.End(n, err != nil && !errors.Is(err, io.EOF))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, h.node.fs.fail(ctx, "read", &h.node.Inode, "", err)
@@ -102,7 +103,25 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 		h.stats.CopiedBytes.Add(int64(n))
 	}
 	// A vector is written as it is; go-fuse would fetch a pipe for other data.
-	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
+	return fuse.ReadResultVector([][]byte{p}), 0
+}
+
+// lender is a reader that may have bytes in memory; see merge.Lender, which fs
+// cannot name.
+type lender interface {
+	Lend(ctx context.Context, off int64, n int) ([]byte, error)
+}
+
+// read returns the bytes at off: the reader's own if it has them in one piece,
+// else in dest.
+func (h *fileHandle) read(ctx context.Context, dest []byte, off int64) ([]byte, error) {
+	if l, ok := h.reader.(lender); ok {
+		if p, err := l.Lend(ctx, off, len(dest)); p != nil || err != nil {
+			return p, err
+		}
+	}
+	n, err := h.reader.ReadAt(ctx, dest, off)
+	return dest[:n], err
 }
 
 // Release closes the reader.

@@ -121,6 +121,31 @@ func (s *rawSegment) lend(off, n int64, each func(f *os.File, at int64, n int) e
 	return err
 }
 
+var _ Lender = (*handle)(nil)
+
+// Lend implements Lender.
+func (h *handle) Lend(ctx context.Context, off int64, n int) ([]byte, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, at := l.made(off, int64(n))
+	if r == nil {
+		return nil, nil
+	}
+	data := h.held(heldKey{of: r})
+	switch {
+	case data != nil:
+	case r.isKept(): // ReadAt looks into the folder first
+		return nil, nil
+	default:
+		if data, err = r.bytes(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	return data[at : at+int64(n) : at+int64(n)], nil
+}
+
 // Close implements Handle.
 func (h *handle) Close() error {
 	h.mu.Lock()

@@ -97,6 +97,20 @@ func (l *layout) readAt(ctx context.Context, h *handle, p []byte, off int64) (in
 	return n, nil
 }
 
+// made returns the rewritten run that alone has the n bytes at off, and where they
+// begin in it; nil if there is none.
+func (l *layout) made(off, n int64) (*rewrite, int64) {
+	if off < 0 || n <= 0 || n > l.length-off {
+		return nil, 0
+	}
+	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+	r, ok := l.segments[i].(*rewrite)
+	if at := off - l.starts[i]; ok && n <= r.length-at {
+		return r, at
+	}
+	return nil, 0
+}
+
 // stored returns the segments that have the n bytes at off as they are in local
 // files, and where in the first of them they begin; nil if others have a part.
 func (l *layout) stored(off, n int64) ([]*rawSegment, int64) {

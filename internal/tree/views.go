@@ -141,6 +141,18 @@ func (g *guardedFile) Borrow(ctx context.Context, off int64, n int, each func(f 
 	return g.file.Borrow(ctx, off, n, each)
 }
 
+var _ merge.Lender = (*guardedFile)(nil)
+
+// Lend implements merge.Lender.
+func (g *guardedFile) Lend(ctx context.Context, off int64, n int) ([]byte, error) {
+	l, ok := g.file.(merge.Lender)
+	if !ok {
+		return nil, nil
+	}
+	p, err := l.Lend(ctx, off, n)
+	return p, g.dir.fail(ctx, err)
+}
+
 // partsDir has one file for each live data file of a snapshot.
 type partsDir struct {
 	dir  *snapshotDir
