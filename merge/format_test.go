@@ -91,6 +91,9 @@ func TestFloats(t *testing.T) {
 		if got := string(appendDouble(nil, c.f, c.bits)); got != c.want {
 			t.Errorf("%v: %s, want %s", c.f, got, c.want)
 		}
+		if got := string(newFloatText(c.bits).append(nil, c.f, false)); got != c.want {
+			t.Errorf("%v: %s, want %s", c.f, got, c.want)
+		}
 	}
 	if got := string(appendJSONDouble(nil, math.Inf(-1), 64)); got != `"-Infinity"` {
 		t.Error(got)
@@ -114,7 +117,7 @@ func FuzzFloats(f *testing.F) {
 			}
 			want := strconv.FormatFloat(v, form, -1, size)
 			want = strings.Replace(want, "e-0", "e-", 1)
-			if got := string(appendDouble(nil, v, size)); got != want {
+			if got := string(newFloatText(size).append(nil, v, false)); got != want {
 				t.Errorf("%x: %s, want %s", bits, got, want)
 			}
 		}
