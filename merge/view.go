@@ -50,6 +50,14 @@ type Handle interface {
 	Close() error
 }
 
+// Piecer is a Handle that has the view's bytes in memory.
+type Piecer interface {
+	Handle
+	// Pieces returns n bytes from off, fewer only with an error or at the end.
+	// They are never changed.
+	Pieces(ctx context.Context, n int, off int64) ([][]byte, error)
+}
+
 // Streamer is a View that can be written out without measuring it first.
 type Streamer interface {
 	View

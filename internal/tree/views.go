@@ -102,8 +102,11 @@ func (d *snapshotDir) open(ctx context.Context, f ViewFile) (merge.Handle, error
 		return nil, d.fail(ctx, err)
 	}
 	g := guarded{openView(v), d}
-	if p, ok := g.Handle.(merge.Passthrough); ok {
-		return &guardedFile{g, p}, nil
+	switch h := g.Handle.(type) {
+	case merge.Passthrough:
+		return &guardedFile{g, h}, nil
+	case merge.Piecer:
+		return &guardedPieces{g, h}, nil
 	}
 	return &g, nil
 }
@@ -120,6 +123,19 @@ func (g *guarded) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 		return n, g.dir.fail(ctx, err)
 	}
 	return n, err
+}
+
+// guardedPieces is a guarded reader whose bytes are in memory.
+type guardedPieces struct {
+	guarded
+	pieces merge.Piecer
+}
+
+var _ merge.Piecer = (*guardedPieces)(nil)
+
+func (g *guardedPieces) Pieces(ctx context.Context, n int, off int64) ([][]byte, error) {
+	pieces, err := g.pieces.Pieces(ctx, n, off)
+	return pieces, g.dir.fail(ctx, err)
 }
 
 // guardedFile is a guarded reader whose bytes may be those of local files.
