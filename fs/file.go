@@ -93,35 +93,41 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 		return r, 0
 	}
 	call := h.node.fs.begin("read", &h.node.Inode, "")
-	p, err := h.read(ctx, dest, off)
-	n := len(p)
-	call.End(n, err != nil && !errors.Is(err, io.EOF))
-	if err != nil && !errors.Is(err, io.EOF) {
+	pieces, err := h.read(ctx, dest, off)
+	n := 0
+	for _, p := range pieces {
+		n += len(p)
+	}
+	call.End(n, err != nil)
+	if err != nil {
 		return nil, h.node.fs.fail(ctx, "read", &h.node.Inode, "", err)
 	}
 	if h.stats != nil {
 		h.stats.CopiedBytes.Add(int64(n))
 	}
 	// A vector is written as it is; go-fuse would fetch a pipe for other data.
-	return fuse.ReadResultVector([][]byte{p}), 0
+	return fuse.ReadResultVector(pieces), 0
 }
 
-// lender is a reader that may have bytes in memory; see merge.Lender, which fs
-// cannot name.
-type lender interface {
-	Lend(ctx context.Context, off int64, n int) ([]byte, error)
+// piecer is a reader that may have the bytes in memory; see merge.Piecer, which
+// fs cannot name.
+type piecer interface {
+	Pieces(ctx context.Context, n int, off int64) ([][]byte, error)
 }
 
-// read returns the bytes at off: the reader's own if it has them in one piece,
-// else in dest.
-func (h *fileHandle) read(ctx context.Context, dest []byte, off int64) ([]byte, error) {
-	if l, ok := h.reader.(lender); ok {
-		if p, err := l.Lend(ctx, off, len(dest)); p != nil || err != nil {
-			return p, err
+// read returns as many bytes as dest has room for, in dest or where they are;
+// fewer only at the end.
+func (h *fileHandle) read(ctx context.Context, dest []byte, off int64) ([][]byte, error) {
+	if p, ok := h.reader.(piecer); ok {
+		if pieces, err := p.Pieces(ctx, len(dest), off); pieces != nil || err != nil {
+			return pieces, err
 		}
 	}
 	n, err := h.reader.ReadAt(ctx, dest, off)
-	return dest[:n], err
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return [][]byte{dest[:n]}, nil
 }
 
 // Release closes the reader.

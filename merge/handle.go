@@ -121,10 +121,10 @@ func (s *rawSegment) lend(off, n int64, each func(f *os.File, at int64, n int) e
 	return err
 }
 
-var _ Lender = (*handle)(nil)
+var _ Piecer = (*handle)(nil)
 
-// Lend implements Lender.
-func (h *handle) Lend(ctx context.Context, off int64, n int) ([]byte, error) {
+// Pieces implements Piecer: of a chunk that was made.
+func (h *handle) Pieces(ctx context.Context, n int, off int64) ([][]byte, error) {
 	l, err := h.its(ctx)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (h *handle) Lend(ctx context.Context, off int64, n int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return data[at : at+int64(n) : at+int64(n)], nil
+	return [][]byte{data[at : at+int64(n)]}, nil
 }
 
 // Close implements Handle.

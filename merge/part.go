@@ -25,15 +25,6 @@ type Passthrough interface {
 	Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error)
 }
 
-// Lender is a Handle that may have bytes in memory, which a kernel can then be
-// given without a copy.
-type Lender interface {
-	Handle
-	// Lend returns n bytes of the view that are one piece of memory, nil if they are
-	// not. They must not be changed.
-	Lend(ctx context.Context, off int64, n int) ([]byte, error)
-}
-
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
 	l := &layout{heap: in.heap(), whole: in.pq.Object}

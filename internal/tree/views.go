@@ -102,10 +102,15 @@ func (d *snapshotDir) open(ctx context.Context, f ViewFile) (merge.Handle, error
 		return nil, d.fail(ctx, err)
 	}
 	g := guarded{openView(v), d}
-	if p, ok := g.Handle.(merge.Passthrough); ok {
-		return &guardedFile{g, p}, nil
+	pieces, ok := g.Handle.(merge.Piecer)
+	if !ok {
+		return &g, nil
 	}
-	return &g, nil
+	p := guardedPieces{g, pieces}
+	if file, ok := g.Handle.(merge.Passthrough); ok {
+		return &guardedFile{p, file}, nil
+	}
+	return &p, nil
 }
 
 // guarded marks failures of a reader whose snapshot has expired.
@@ -122,9 +127,22 @@ func (g *guarded) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 	return n, err
 }
 
+// guardedPieces is a guarded reader whose bytes may be in memory.
+type guardedPieces struct {
+	guarded
+	pieces merge.Piecer
+}
+
+var _ merge.Piecer = (*guardedPieces)(nil)
+
+func (g *guardedPieces) Pieces(ctx context.Context, n int, off int64) ([][]byte, error) {
+	pieces, err := g.pieces.Pieces(ctx, n, off)
+	return pieces, g.dir.fail(ctx, err)
+}
+
 // guardedFile is a guarded reader whose bytes may be those of local files.
 type guardedFile struct {
-	guarded
+	guardedPieces
 	file merge.Passthrough
 }
 
@@ -139,18 +157,6 @@ func (g *guardedFile) Stored(ctx context.Context) bool { return g.file.Stored(ct
 
 func (g *guardedFile) Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error) {
 	return g.file.Borrow(ctx, off, n, each)
-}
-
-var _ merge.Lender = (*guardedFile)(nil)
-
-// Lend implements merge.Lender.
-func (g *guardedFile) Lend(ctx context.Context, off int64, n int) ([]byte, error) {
-	l, ok := g.file.(merge.Lender)
-	if !ok {
-		return nil, nil
-	}
-	p, err := l.Lend(ctx, off, n)
-	return p, g.dir.fail(ctx, err)
 }
 
 // partsDir has one file for each live data file of a snapshot.
