@@ -30,7 +30,7 @@ type Stats struct {
 // merge.Passthrough, which fs cannot name.
 type borrower interface {
 	OpenFile(ctx context.Context) (*os.File, error)
-	Stored(ctx context.Context) bool
+	Stored(ctx context.Context) (stored, remote bool)
 	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func(), ok bool)
 }
 

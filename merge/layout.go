@@ -32,6 +32,8 @@ type layout struct {
 	footer   *footer
 	// whole is set if the view is a data file as it is.
 	whole source.Object
+	// places are set if any of the view comes from an object store.
+	places *chunkPlaces
 }
 
 // add appends a segment and returns where it begins. Raw segments that continue
@@ -72,7 +74,7 @@ func (l *layout) readAt(ctx context.Context, h *handle, p []byte, off int64) (in
 	if short {
 		p = p[:l.length-off]
 	}
-	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+	i := l.segmentAt(off)
 	n := 0
 	for n < len(p) {
 		s := l.segments[i]
@@ -93,13 +95,18 @@ func (l *layout) readAt(ctx context.Context, h *handle, p []byte, off int64) (in
 	return n, nil
 }
 
+// segmentAt is the segment that has the byte at off, which the layout has.
+func (l *layout) segmentAt(off int64) int {
+	return sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+}
+
 // stored returns the segment that alone has the n bytes at off as they are in a
 // local file, and where they begin in that file; nil if there is none.
 func (l *layout) stored(off, n int64) (*rawSegment, int64) {
 	if off < 0 || n <= 0 || n > l.length-off {
 		return nil, 0
 	}
-	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+	i := l.segmentAt(off)
 	s, ok := l.segments[i].(*rawSegment)
 	if !ok || n > l.starts[i]+s.n-off {
 		return nil, 0

@@ -16,8 +16,9 @@ type Passthrough interface {
 	// or nil if there is none. The caller closes it.
 	OpenFile(ctx context.Context) (*os.File, error)
 	// Stored reports whether most of the view's bytes are those of data files, so
-	// that reading more than was asked for costs little.
-	Stored(ctx context.Context) bool
+	// that reading more than was asked for costs little, and whether any come from
+	// an object store, where it costs much.
+	Stored(ctx context.Context) (stored, remote bool)
 	// Borrow finds n bytes of the view in one local file, from at on; the file is
 	// open until release is called. ok is false if they are not in one, or if it
 	// cannot be opened, which ReadAt then tells.

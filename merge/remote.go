@@ -36,11 +36,6 @@ func (l *layout) align() {
 // each of them.
 const remoteWorkers = 16
 
-func isRemote(object source.Object) bool {
-	_, ok := object.(source.Remote)
-	return ok
-}
-
 // anyRemote reports whether any of the files is in an object store.
 func anyRemote(sources []groupSource) bool {
 	return slices.ContainsFunc(sources, func(s groupSource) bool { return s.in.remote })
@@ -148,16 +143,23 @@ func (s gapSegment) readAt(_ context.Context, _ *handle, p []byte, _ int64) erro
 func (s gapSegment) describe() string { return "gap" }
 
 // wholeRemote is the layout of a part that is its data file.
-func (e *Engine) wholeRemote(in *input) *layout {
+func (e *Engine) wholeRemote(in *input, object source.Remote) *layout {
 	var chunks []source.Range
+	places := newChunkPlaces(len(in.pq.Metadata.RowGroups), len(in.columns))
 	for g := range in.pq.Metadata.RowGroups {
 		for i := range in.columns {
 			if c, err := in.pq.Chunk(g, in.columns[i].Source); err == nil {
 				chunks = append(chunks, source.Range{Off: c.Start, Len: c.Length})
+				places.at[g*len(in.columns)+i] = viewRange{c.Start, c.Start + c.Length}
 			}
 		}
 	}
-	return e.layRemote(in.pq.Object.(source.Remote), chunks, in.heap())
+	l := e.layRemote(object, chunks, in.heap())
+	if places != nil {
+		places.sort()
+		l.places = places
+	}
+	return l
 }
 
 // layRemote lays out a file whose chunks, and what lies between them, are read as
@@ -197,11 +199,26 @@ func (e *Engine) layRemote(file source.Remote, chunks []source.Range, heap int64
 }
 
 // prefetch lets the sources' chunks of the column be fetched together.
-func (r *rewrite) prefetch() {
+func (r *rewrite) prefetch(ctx context.Context) {
+	for object, extents := range r.stored() {
+		object.Prefetch(ctx, extents)
+	}
+}
+
+// stored are the extents of objects in a store that the chunk is made from.
+func (r *rewrite) stored() map[source.Remote][]source.Range {
+	var all map[source.Remote][]source.Range
 	for i := range r.sources {
 		s := &r.sources[i]
-		if s.in.remote && s.in.pq != nil {
-			s.in.pq.Prefetch(s.rowGroup, s.in.columns[r.form.leaf.Leaf:r.form.leaf.Leaf+1])
+		if s.in.pq == nil {
+			continue
+		}
+		if object, ok := s.in.pq.Object.(source.Remote); ok {
+			if all == nil {
+				all = make(map[source.Remote][]source.Range)
+			}
+			all[object] = append(all[object], s.in.pq.Extents(s.rowGroup, s.in.columns[r.form.leaf.Leaf:r.form.leaf.Leaf+1])...)
 		}
 	}
+	return all
 }

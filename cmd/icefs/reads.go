@@ -31,6 +31,11 @@ type watchedStore struct {
 	reads *sourceReads
 }
 
+var _ source.Placed = watchedStore{}
+
+// InStore implements source.Placed.
+func (s watchedStore) InStore(location string) bool { return source.InStore(s.Store, location) }
+
 // Open implements source.Store.
 func (s watchedStore) Open(ctx context.Context, location string) (source.Object, error) {
 	ctx, cancel := s.reads.limit(ctx)

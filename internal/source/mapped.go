@@ -51,6 +51,16 @@ func Mapped(s Store, prefixes []Prefix) Store {
 	return &mapped{store: s, prefixes: sorted}
 }
 
+// InStore implements Placed: it goes by the first prefix.
+func (m *mapped) InStore(location string) bool {
+	for _, p := range m.prefixes {
+		if target, ok := p.Apply(location); ok {
+			return InStore(m.store, target)
+		}
+	}
+	return InStore(m.store, location)
+}
+
 // Open implements Store. If nothing is found, the error is the one that says
 // most: not found before outside before unsupported.
 func (m *mapped) Open(ctx context.Context, location string) (Object, error) {
@@ -123,8 +133,8 @@ type renamedFile struct {
 func (o *renamedFile) Location() string { return o.location }
 
 var (
-	_ Store = (*mapped)(nil)
-	_ Filer = (*renamedFile)(nil)
+	_ Placed = (*mapped)(nil)
+	_ Filer  = (*renamedFile)(nil)
 )
 
 // OpenFile implements Filer.

@@ -43,6 +43,13 @@ func (m *memory) Get(ctx context.Context, key string, load func(context.Context)
 	return v, err
 }
 
+func (m *memory) Has(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.kept[key]
+	return ok
+}
+
 // disk is a remote.Disk.
 type disk struct{ sync.Map }
 
@@ -429,7 +436,7 @@ func TestPrefetch(t *testing.T) {
 	o := opened.(source.Remote)
 	server.Requests()
 	extents := []source.Range{{Off: 0, Len: 100_000}, {Off: 100_000, Len: 50}, {Off: 150_000, Len: 200_000}, {Off: 3 << 20, Len: 1000}}
-	o.Prefetch(extents)
+	o.Prefetch(context.Background(), extents)
 	for _, r := range extents {
 		if b, err := o.Extent(context.Background(), r.Off, r.Len); err != nil || !bytes.Equal(b, body[r.Off:r.Off+r.Len]) {
 			t.Errorf("%+v: %v", r, err)
