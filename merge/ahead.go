@@ -11,11 +11,12 @@ import (
 // A reader of a view over an object store waits for a request at every chunk that
 // it comes to. Where its reads tell what it will come to, that is fetched before:
 //
-//   - A sequential reader (cat, cp, rsync) reads on. Its reads follow one another
-//     from the view's first byte, or for longer than a band of row groups. Readers
-//     of columns begin with the footer and leave most of a band out.
-//   - A reader that took some columns of one row group and of another, and begins
-//     a third with one of them, takes the others of it as well.
+//   - A sequential reader (cat, cp, rsync) reads on. All its reads follow one
+//     another from the view's first byte, or the last ones for longer than a band of
+//     row groups. Readers of columns begin with the footer, and leave most of a band
+//     out.
+//   - A reader that has read some columns of one row group and of another from
+//     their start, and begins a third with one of them, takes the others as well.
 //
 // Nothing else is: who reads here and there fetches what it asks for. What is
 // fetched ahead is bounded for all readers together by the memory budget, and
@@ -61,16 +62,23 @@ func (c *chunkPlaces) sort() {
 // reads is what a handle has seen of its reader. The handle's mu guards it.
 type reads struct {
 	run    viewRange // of reads that followed one another, the last one included
+	jumped bool      // there are others
 	asked  int64     // up to where what follows has been asked for
 	counts bool      // among budget.sequential
-	// groups are the row groups begun last, the newest first, with the leaves read.
+	// groups are the row groups begun last, the newest first.
 	groups [3]groupReads
 }
 
-// groupReads are the leaves of a row group that were read, at least in part.
+// groupReads is what was read of a row group.
 type groupReads struct {
 	group  int // from 1 on; 0 = none
-	leaves []int
+	leaves []leafRead
+}
+
+// leafRead is a leaf whose chunk was read from its start, up to a place in the view.
+type leafRead struct {
+	leaf int
+	to   int64
 }
 
 // follow notes a read, and has that fetched which its reader will come to.
@@ -84,7 +92,9 @@ func (h *handle) follow(l *layout, off, n int64) {
 	if !h.closed {
 		ahead = h.reads.takes(l.places, off, n)
 		if s, ok := h.readsOn(l, off, n); ok {
-			ahead = append(ahead, s)
+			ahead = []viewRange{s}
+		} else if h.reads.counts {
+			ahead = nil
 		}
 	}
 	h.mu.Unlock()
@@ -98,11 +108,12 @@ func (h *handle) follow(l *layout, off, n int64) {
 func (h *handle) readsOn(l *layout, off, n int64) (viewRange, bool) {
 	r, m := &h.reads, h.view.engine.memory
 	if off != r.run.to {
+		r.jumped = true
 		r.run.from, r.asked = off, 0
 	}
 	r.run.to = off + n
 	long := r.run.to - r.run.from
-	if long < aheadAfter || r.run.from > 0 && long < bandBytes {
+	if long < aheadAfter || r.jumped && long < bandBytes {
 		r.uncount(m)
 		return viewRange{}, false
 	}
@@ -132,7 +143,7 @@ func (r *reads) uncount(m *budget) {
 	}
 }
 
-// takes notes which chunks a read is of, and returns those of a row group that it
+// takes notes what a read is of, and returns the chunks of a row group that it
 // begins as it began two before.
 func (r *reads) takes(c *chunkPlaces, off, n int64) []viewRange {
 	first := sort.Search(len(c.order), func(i int) bool { return c.at[c.order[i]].to > off })
@@ -143,29 +154,49 @@ func (r *reads) takes(c *chunkPlaces, off, n int64) []viewRange {
 		}
 		group, leaf := int(i)/c.leaves+1, int(i)%c.leaves
 		at := slices.IndexFunc(r.groups[:], func(g groupReads) bool { return g.group == group })
-		if at >= 0 {
-			if g := &r.groups[at]; !slices.Contains(g.leaves, leaf) {
-				g.leaves = append(g.leaves, leaf)
+		if at < 0 {
+			if off > c.at[i].from {
+				continue
 			}
-			continue
+			for _, one := range r.usual(c, leaf) { // leaf as well: what lies together comes together
+				ahead = append(ahead, c.at[(group-1)*c.leaves+one])
+			}
+			old := r.groups[len(r.groups)-1].leaves[:0]
+			copy(r.groups[1:], r.groups[:])
+			r.groups[0], at = groupReads{group, old}, 0
 		}
-		for _, one := range r.usual(leaf) { // leaf as well: what lies together comes together
-			ahead = append(ahead, c.at[(group-1)*c.leaves+one])
-		}
-		last := r.groups[len(r.groups)-1].leaves[:0]
-		copy(r.groups[1:], r.groups[:])
-		r.groups[0] = groupReads{group, append(last, leaf)}
+		r.groups[at].read(leaf, c.at[i], off, off+n)
 	}
 	return ahead
 }
 
-// usual are the leaves that were read of both of the groups begun last, if there
+// read notes that the chunk of a leaf is read, if that goes on where the last read
+// of it ended.
+func (g *groupReads) read(leaf int, at viewRange, off, to int64) {
+	i := slices.IndexFunc(g.leaves, func(l leafRead) bool { return l.leaf == leaf })
+	switch {
+	case i < 0 && off <= at.from:
+		g.leaves = append(g.leaves, leafRead{leaf, to})
+	case i >= 0 && off <= g.leaves[i].to:
+		g.leaves[i].to = max(g.leaves[i].to, to)
+	}
+}
+
+// taken reports whether the chunk of a leaf was read by half from its start on.
+func (g *groupReads) taken(c *chunkPlaces, leaf int) bool {
+	return slices.ContainsFunc(g.leaves, func(l leafRead) bool {
+		at := c.at[(g.group-1)*c.leaves+leaf]
+		return l.leaf == leaf && l.to-at.from >= (at.to-at.from)/2
+	})
+}
+
+// usual are the leaves that were taken of both of the groups begun last, if there
 // are several and leaf is one of them.
-func (r *reads) usual(leaf int) []int {
+func (r *reads) usual(c *chunkPlaces, leaf int) []int {
 	var both []int
 	for _, one := range r.groups[0].leaves {
-		if slices.Contains(r.groups[1].leaves, one) {
-			both = append(both, one)
+		if r.groups[0].taken(c, one.leaf) && r.groups[1].taken(c, one.leaf) {
+			both = append(both, one.leaf)
 		}
 	}
 	if len(both) < 2 || !slices.Contains(both, leaf) {
@@ -174,11 +205,11 @@ func (r *reads) usual(leaf int) []int {
 	return both
 }
 
-// fetchAhead has all that lies in the spans fetched from the objects it comes
+// fetchAhead has what lies in ranges of the view fetched from the objects it comes
 // from.
-func (e *Engine) fetchAhead(ctx context.Context, l *layout, spans []viewRange) {
+func (e *Engine) fetchAhead(ctx context.Context, l *layout, ranges []viewRange) {
 	wanted := make(map[source.Remote][]source.Range)
-	for _, s := range spans {
+	for _, s := range ranges {
 		l.gather(s, wanted)
 	}
 	for object, extents := range wanted {
@@ -187,7 +218,8 @@ func (e *Engine) fetchAhead(ctx context.Context, l *layout, spans []viewRange) {
 	}
 }
 
-// gather adds the extents that a span of the view is made from.
+// gather adds the extents that begin in a range of the view, and what the chunks
+// rewritten there are made from.
 func (l *layout) gather(s viewRange, wanted map[source.Remote][]source.Range) {
 	var before *rewrite
 	for i := l.segmentAt(s.from); i < len(l.segments) && l.starts[i] < s.to; i++ {
@@ -197,7 +229,7 @@ func (l *layout) gather(s viewRange, wanted map[source.Remote][]source.Range) {
 			base := l.starts[i] - (seg.from - r.Off) // of r in the view
 			for _, e := range source.Extents(r) {
 				at := base + e.Off - r.Off
-				if at < s.to && at+e.Len > s.from && !slices.Contains(wanted[seg.remote], e) {
+				if at >= s.from && at < s.to && !slices.Contains(wanted[seg.remote], e) {
 					wanted[seg.remote] = append(wanted[seg.remote], e)
 				}
 			}

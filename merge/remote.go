@@ -54,18 +54,17 @@ func (e *Engine) policy(groups []group) Statistics {
 
 // dictionaryBound bounds a chunk's dictionary by its footer: it is no longer
 // than the chunk's pages are uncompressed, and has no more entries than the chunk
-// has values, or fit into it.
+// has values, or fit into it. Entries that it turns out not to have are filled in,
+// and those of byte arrays have a length each: there is one more than fit, and
+// room for the lengths of all beside whatever the values are.
 func dictionaryBound(c *pqfile.Chunk, width int64) (entries int, bytes int64) {
-	least := width
-	if width == 0 {
-		least = 4 // a byte array's length
-	}
 	size := max(c.Meta.TotalUncompressedSize, 0)
-	n := min(c.Meta.NumValues, size/least)
 	if width > 0 {
+		n := min(c.Meta.NumValues, size/width)
 		return int(n), n * width
 	}
-	return int(n), size
+	n := min(c.Meta.NumValues, size/4) + 1
+	return int(n), size + 4*n
 }
 
 // storedBound is what the page headers of a chunk that falls back from its
@@ -76,7 +75,7 @@ func storedBound(c *pqfile.Chunk) (storedPages, bool) {
 			return storedPages{}, false
 		}
 	}
-	out := storedPages{dictRows: c.Meta.NumValues, plain: max(c.Meta.TotalUncompressedSize, 0)}
+	out := storedPages{bound: true, dictRows: c.Meta.NumValues, plain: max(c.Meta.TotalUncompressedSize, 0)}
 	out.dictN, out.dictBytes = dictionaryBound(c, 0)
 	return out, out.dictN > 0
 }
@@ -150,7 +149,8 @@ func (e *Engine) wholeRemote(in *input, object source.Remote) *layout {
 		for i := range in.columns {
 			if c, err := in.pq.Chunk(g, in.columns[i].Source); err == nil {
 				chunks = append(chunks, source.Range{Off: c.Start, Len: c.Length})
-				places.at[g*len(in.columns)+i] = viewRange{c.Start, c.Start + c.Length}
+				// A page with the end of another is this one's.
+				places.at[g*len(in.columns)+i] = viewRange{c.Start &^ (remotePage - 1), (c.Start + c.Length) &^ (remotePage - 1)}
 			}
 		}
 	}

@@ -266,8 +266,7 @@ func behind(t *testing.T) (*storetest.Server, *storetest.Front, string) {
 	return server, front, h.URL
 }
 
-// With requests failing at random every read is right or an error, and only an
-// answer that says so, not there or no such range, is an error.
+// With requests failing at random every read is right.
 func TestFlaky(t *testing.T) {
 	server, front, url := behind(t)
 	body := noise(3 << 20)
@@ -305,23 +304,12 @@ func TestFlaky(t *testing.T) {
 	if n := front.Counts().Failed; n < 10 {
 		t.Errorf("only %d requests failed", n)
 	}
-	front.Set(storetest.Faults{Rate: 0.05})
-	failures := 0
-	var mu sync.Mutex
+	front.Set(storetest.Faults{Rate: 0.05}) // 404 and 416 among them, which are doubted
 	each(func(err error) {
-		if err == nil {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		failures++
-		if !errors.Is(err, source.ErrNotFound) && !errors.Is(err, source.ErrTruncated) {
+		if err != nil {
 			t.Error(err)
 		}
 	})
-	if failures == 0 {
-		t.Error("no answer of 404 or 416 was an error")
-	}
 }
 
 // During an outage reads wait up to the timeout, then fail; afterwards they work.
