@@ -48,6 +48,7 @@ $(VENV)/bin/versitygw:
 stores-s3: build $(VENV)/bin/versitygw ## read tables from a real S3 store on this machine, also when it fails now and then
 	test ! -d $(SHARED)/judge || test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	test ! -d $(SHARED)/judge || $(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
+	ICEFS_OUTAGE=1 go test ./cmd/icefs -run '^TestLongOutage$$' -count 1
 	VERSITYGW=$(abspath $(VENV))/bin/versitygw PYTHON=$(VENV)/judge/bin/python ./bench/stores.sh ./icefs $(wildcard $(SHARED))
 judge-toggles: build $(VENV)/.ready ## judge, and engines, on some tables with each way of making views turned off
 	@test -x $(VENV)/judge/bin/python || { echo "run make judge first"; exit 1; }
