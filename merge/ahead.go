@@ -12,9 +12,8 @@ import (
 // it comes to. Where its reads tell what it will come to, that is fetched before:
 //
 //   - A sequential reader (cat, cp, rsync) reads on. All its reads follow one
-//     another from the view's first byte, or the last ones for longer than a band of
-//     row groups. Readers of columns begin with the footer, and leave most of a band
-//     out.
+//     another from the view's first byte, or the last ones for longer than most row
+//     groups are. Readers of columns begin with the footer, and leave columns out.
 //   - A reader that has read some columns of one row group and of another from
 //     their start, and begins a third with one of them, takes the others as well.
 //
@@ -25,6 +24,8 @@ const (
 	// aheadAfter is how long a run of reads from the view's start is before
 	// anything is fetched ahead: tools that look at a file's first bytes read less.
 	aheadAfter = 256 << 10
+	// aheadRun is how long a run of reads from elsewhere is.
+	aheadRun = 64 << 20
 	// maxAhead is the longest window: a few requests of source.MaxExtent.
 	maxAhead = 4 * source.MaxExtent
 	// aheadShare is the part of what handles may hold that is fetched ahead.
@@ -113,7 +114,7 @@ func (h *handle) readsOn(l *layout, off, n int64) (viewRange, bool) {
 	}
 	r.run.to = off + n
 	long := r.run.to - r.run.from
-	if long < aheadAfter || r.jumped && long < bandBytes {
+	if long < aheadAfter || r.jumped && long < aheadRun {
 		r.uncount(m)
 		return viewRange{}, false
 	}
