@@ -255,9 +255,9 @@ def main():
     ap.add_argument("--only", default="*")
     ap.add_argument("--gateway")
     ap.add_argument("--nessie-java", default="java")
-    ap.add_argument("--moto", default="moto_server")
+    ap.add_argument("--moto")
     a = ap.parse_args()
-    for name in ("icefs", "tables", "judge", "jars", "gateway"):  # servers start in folders of their own
+    for name in ("icefs", "tables", "judge", "jars", "gateway", "moto"):  # servers start in folders of their own
         setattr(a, name, getattr(a, name) and os.path.abspath(getattr(a, name)))
     all_tables, failed = read_tables(a), False
     for kind in a.catalogs.split(","):
