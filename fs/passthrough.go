@@ -57,6 +57,9 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.passedUsers > 0 { // one descriptor serves all who have it open
+		if err := n.stillPasses(ctx, b); err != nil {
+			return nil, err
+		}
 		n.passedUsers++
 		n.fs.opt.Stats.PassthroughOpens.Add(1)
 		return n.passed, nil
@@ -68,8 +71,14 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 		return nil, nil
 	}
 	f, err := b.OpenFile(ctx)
+	if err == nil && f != nil {
+		n.passedInfo, err = f.Stat()
+	}
 	switch {
 	case n.way == passing && err != nil:
+		if f != nil {
+			f.Close()
+		}
 		return nil, err
 	case n.way == undecided && (f == nil || err != nil || !n.fs.accepts(f)):
 		n.way = reading // what is wrong with the file, a read will tell
@@ -82,6 +91,20 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	n.fs.passed.Add(1)
 	n.fs.opt.Stats.PassthroughOpens.Add(1)
 	return f, nil
+}
+
+// stillPasses fails if the file that is open for passthrough was written to since
+// it was opened. n.mu is held.
+func (n *fileNode) stillPasses(ctx context.Context, b borrower) error {
+	now, err := n.passed.Stat()
+	if err == nil && now.Size() == n.passedInfo.Size() && now.ModTime().Equal(n.passedInfo.ModTime()) {
+		return nil
+	}
+	f, err := b.OpenFile(ctx) // which knows what the file should be
+	if f != nil {
+		f.Close()
+	}
+	return err
 }
 
 // passedLimit is how many descriptors open parts may take: an eighth of what the

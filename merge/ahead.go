@@ -84,14 +84,16 @@ type leafRead struct {
 
 // follow notes a read, and has that fetched which its reader will come to.
 func (h *handle) follow(l *layout, off, n int64) {
-	if l.places == nil || n <= 0 || off >= l.length {
+	if !l.remote || n <= 0 || off >= l.length {
 		return
 	}
 	n = min(n, l.length-off)
 	h.mu.Lock()
 	var ahead []viewRange
 	if !h.closed {
-		ahead = h.reads.takes(l.places, off, n)
+		if l.places != nil {
+			ahead = h.reads.takes(l.places, off, n)
+		}
 		if s, ok := h.readsOn(l, off, n); ok {
 			ahead = []viewRange{s}
 		} else if h.reads.counts {

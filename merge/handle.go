@@ -86,7 +86,7 @@ func (h *handle) Stored(ctx context.Context) (stored, remote bool) {
 	if err != nil {
 		return false, false
 	}
-	return l.raw > l.length/2, l.places != nil
+	return l.raw > l.length/2, l.remote
 }
 
 // Borrow implements Passthrough.
@@ -118,11 +118,14 @@ func (s *rawSegment) lend(off, n int64, each func(f *os.File, at int64, n int) e
 	if err != nil {
 		return err
 	}
-	defer release()
 	if s.served != nil {
 		s.served.Add(n)
 	}
-	return each(f, s.from+off, int(n))
+	err = each(f, s.from+off, int(n))
+	if changed := release(); err == nil {
+		err = changed
+	}
+	return err
 }
 
 // Close implements Handle. What is being fetched ahead is given up.

@@ -28,11 +28,16 @@ type layout struct {
 	length   int64
 	raw      int64 // bytes of raw segments
 	heap     int64 // estimate of the memory kept, for the cache's budget
-	rows     int64 // of the data files, deleted ones included
-	footer   *footer
+	summary  Summary
+	// objects are the view's data files, and footer its footer, unless the layout
+	// was kept: then nothing is known of what it was made of.
+	objects []source.Object
+	footer  *footer
+	kept    bool
 	// whole is set if the view is a data file as it is.
-	whole source.Object
-	// places are set if any of the view comes from an object store.
+	whole  source.Object
+	remote bool // any of the view comes from an object store
+	// places are set if it does and the layout was made, not found as it was kept.
 	places *chunkPlaces
 }
 

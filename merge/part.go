@@ -20,14 +20,16 @@ type Passthrough interface {
 	// an object store, where it costs much.
 	Stored(ctx context.Context) (stored, remote bool)
 	// Borrow calls each with the local files that have n bytes of the view, piece
-	// after piece; a file is open until each returns, whose error ends it. false
-	// if they are not all in local files: nothing has been called then.
+	// after piece; a file is open until each returns, whose error ends it. It fails
+	// too if a file has changed meanwhile. false if they are not all in local files:
+	// nothing has been called then.
 	Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error)
 }
 
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
-	l := &layout{heap: in.heap(), rows: in.firstRow[len(in.firstRow)-1], whole: in.pq.Object}
+	l := &layout{heap: in.heap(), whole: in.pq.Object}
+	l.summary = Summary{Rows: in.firstRow[len(in.firstRow)-1], Whole: true}
 	l.add(e.raw(in.pq.Object, 0, in.pq.Object.Size()))
 	return l
 }

@@ -155,6 +155,7 @@ func (e *Engine) wholeRemote(in *input, object source.Remote) *layout {
 		}
 	}
 	l := e.layRemote(object, chunks, in.heap())
+	l.remote = true
 	if places != nil {
 		places.sort()
 		l.places = places

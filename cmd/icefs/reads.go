@@ -33,8 +33,13 @@ type watchedStore struct {
 
 var _ source.Placed = watchedStore{}
 
-// InStore implements source.Placed.
+var _ source.Classifier = watchedStore{}
+
+// InStore implements source.Classifier.
 func (s watchedStore) InStore(location string) bool { return source.InStore(s.Store, location) }
+
+// Place implements source.Placed.
+func (s watchedStore) Place() string { return source.PlaceOf(s.Store) }
 
 // Open implements source.Store.
 func (s watchedStore) Open(ctx context.Context, location string) (source.Object, error) {
@@ -86,4 +91,4 @@ var _ source.Filer = watchedFiler{}
 func (f watchedFiler) OpenFile() (*os.File, error) { return f.filer.OpenFile() }
 
 // Borrow implements source.Filer.
-func (f watchedFiler) Borrow() (*os.File, func(), error) { return f.filer.Borrow() }
+func (f watchedFiler) Borrow() (*os.File, func() error, error) { return f.filer.Borrow() }

@@ -52,8 +52,8 @@ type Files struct {
 }
 
 var (
-	_ Folders = (*Files)(nil)
-	_ Placed  = (*Files)(nil)
+	_ Folders    = (*Files)(nil)
+	_ Classifier = (*Files)(nil)
 )
 
 // NewFiles returns a store of local's files and remote's (which may be nil)
@@ -105,7 +105,7 @@ func (f *Files) side(location string) (Folders, error) {
 	return f.remote, nil
 }
 
-// InStore implements Placed.
+// InStore implements Classifier.
 func (f *Files) InStore(location string) bool { return f.remote != nil && IsURL(location) }
 
 // Open implements Store.

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func Mapped(s Store, prefixes []Prefix) Store {
 	return &mapped{store: s, prefixes: sorted}
 }
 
-// InStore implements Placed: it goes by the first prefix.
+// InStore implements Classifier: it goes by the first prefix.
 func (m *mapped) InStore(location string) bool {
 	for _, p := range m.prefixes {
 		if target, ok := p.Apply(location); ok {
@@ -60,6 +61,24 @@ func (m *mapped) InStore(location string) bool {
 	}
 	return InStore(m.store, location)
 }
+
+// Placed is a Store that opens locations elsewhere than where they say: equal
+// locations of two of them are files of one place only if their Places are equal.
+type Placed interface {
+	Store
+	Place() string
+}
+
+// PlaceOf returns a store's Place, which is empty if it is not Placed.
+func PlaceOf(s Store) string {
+	if p, ok := s.(Placed); ok {
+		return p.Place()
+	}
+	return ""
+}
+
+// Place implements Placed: it spells out the prefixes.
+func (m *mapped) Place() string { return fmt.Sprintf("%q", m.prefixes) }
 
 // Open implements Store. If nothing is found, the error is the one that says
 // most: not found before outside before unsupported.
@@ -133,8 +152,9 @@ type renamedFile struct {
 func (o *renamedFile) Location() string { return o.location }
 
 var (
-	_ Placed = (*mapped)(nil)
-	_ Filer  = (*renamedFile)(nil)
+	_ Placed     = (*mapped)(nil)
+	_ Classifier = (*mapped)(nil)
+	_ Filer      = (*renamedFile)(nil)
 )
 
 // OpenFile implements Filer.

@@ -31,9 +31,9 @@ const openAgain = 10 * time.Second
 // of two files.
 func Pinned(s Store) Store { return &pinned{store: s, seen: map[string]pin{}} }
 
-var _ Placed = (*pinned)(nil)
+var _ Classifier = (*pinned)(nil)
 
-// InStore implements Placed.
+// InStore implements Classifier.
 func (p *pinned) InStore(location string) bool { return InStore(p.store, location) }
 
 // Open implements Store.
