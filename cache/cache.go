@@ -139,6 +139,17 @@ func (c *Cache) Get(ctx context.Context, key string, load func(context.Context) 
 	}
 }
 
+// Has reports whether a value is kept, or is being loaded. It may be gone, or have
+// failed, by the time it is asked for.
+func (c *Cache) Has(key string) bool {
+	if k, ok := c.mem.Get(key); ok && k.key == key {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flights[key] != nil
+}
+
 // join enters the flight of key, starting one if there is none.
 func (c *Cache) join(key string, load func(context.Context) (any, int64, error)) *flight {
 	c.mu.Lock()

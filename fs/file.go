@@ -65,7 +65,11 @@ func (n *fileNode) Open(ctx context.Context, flags uint32) (_ gofs.FileHandle, _
 	}
 	handle.stats = n.fs.opt.Stats
 	b, ok := h.(borrower)
-	n.fs.readAhead.set(ok, ok && b.Stored(ctx))
+	var stored, remote bool
+	if ok {
+		stored, remote = b.Stored(ctx)
+	}
+	n.fs.readAhead.set(stored, remote)
 	return handle, fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_NOFLUSH, 0
 }
 

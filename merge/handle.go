@@ -12,12 +12,15 @@ import (
 // handle is one reader of a Parquet view. It keeps the layout and the chunks
 // that it was given as a whole last. Safe for concurrent use.
 type handle struct {
-	view *parquetView
+	view   *parquetView
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
 
 	mu     sync.Mutex
 	layout *layout
 	chunks []heldChunk // most recent last
 	bytes  int64
+	reads  reads
 	closed bool
 }
 
@@ -41,6 +44,7 @@ func (h *handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	h.follow(l, off, int64(len(p)))
 	return l.readAt(ctx, h, p, off)
 }
 
@@ -77,9 +81,12 @@ func (h *handle) OpenFile(ctx context.Context) (*os.File, error) {
 }
 
 // Stored implements Passthrough.
-func (h *handle) Stored(ctx context.Context) bool {
+func (h *handle) Stored(ctx context.Context) (stored, remote bool) {
 	l, err := h.its(ctx)
-	return err == nil && l.raw > l.length/2
+	if err != nil {
+		return false, false
+	}
+	return l.raw > l.length/2, l.remote
 }
 
 // Borrow implements Passthrough.
@@ -143,12 +150,15 @@ func (h *handle) Pieces(ctx context.Context, n int, off int64) ([][]byte, error)
 			return nil, err
 		}
 	}
+	h.follow(l, off, int64(n))
 	return [][]byte{data[at : at+int64(n)]}, nil
 }
 
-// Close implements Handle.
+// Close implements Handle. What is being fetched ahead is given up.
 func (h *handle) Close() error {
+	h.cancel()
 	h.mu.Lock()
+	h.reads.uncount(h.view.engine.memory)
 	h.layout, h.chunks, h.bytes, h.closed = nil, nil, 0, true
 	h.mu.Unlock()
 	h.view.engine.memory.holdings.forget(h)

@@ -306,7 +306,7 @@ func (r *rewrite) reserved() int64 {
 
 // make decodes and encodes the chunk; size -1 = without slack.
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
-	r.prefetch()
+	r.prefetch(ctx)
 	w, collect := r.begin()
 	defer r.engine.putWriter(w)
 	if w.encoded {

@@ -85,6 +85,10 @@ type Scan struct {
 	invalid  error
 }
 
+// InStore reports whether data file i lies in an object store, by its location:
+// Parquet views of such files are laid out otherwise.
+func (s *Scan) InStore(i int) bool { return source.InStore(s.Store, s.Plan.Files[i].Path) }
+
 // CSVOptions are part of a view's identity.
 type CSVOptions struct {
 	Null      string // text of NULL; "" = empty unquoted field

@@ -225,7 +225,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Views:          s.engine,
 		Show:           s.opt.show,
 		History:        s.opt.history,
-		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
+		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
 	}
