@@ -122,11 +122,11 @@ func (s *mountServer) listen(out io.Reader) {
 
 // mounted is one mount of a mountServer.
 type mounted struct {
-	t     *testing.T
-	dir   string
-	log   string // file
-	ended chan reply
-	died  chan struct{}
+	t      *testing.T
+	server *mountServer
+	dir    string
+	log    string // file
+	ended  chan reply
 }
 
 // mount mounts src. It returns an error, what icefs says, if it refuses to.
@@ -136,7 +136,7 @@ func (s *mountServer) mount(t *testing.T, src, cache string, flags ...string) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mounted{t: t, dir: filepath.Join(scratch, "mnt"), log: filepath.Join(scratch, "log"), ended: make(chan reply, 1), died: s.died}
+	m := &mounted{t: t, server: s, dir: filepath.Join(scratch, "mnt"), log: filepath.Join(scratch, "log"), ended: make(chan reply, 1)}
 	if err := os.Mkdir(m.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -202,10 +202,12 @@ func (m *mounted) unmount() bool {
 			m.t.Errorf("icefs mount ended with %d: %s", r.Code, r.Said)
 		}
 		return r.Code == exitOK
-	case <-m.died:
+	case <-m.server.died:
 		m.t.Error("the process of the mounts has died")
 	case <-time.After(patience):
-		m.t.Error("icefs mount does not end")
+		m.server.cmd.Process.Signal(syscall.SIGQUIT) // it tells what its goroutines do
+		<-m.server.died
+		m.t.Fatalf("icefs mount does not end\n%s", m.server.panic)
 	}
 	return false
 }
