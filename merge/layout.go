@@ -28,8 +28,12 @@ type layout struct {
 	length   int64
 	raw      int64 // bytes of raw segments
 	heap     int64 // estimate of the memory kept, for the cache's budget
-	rows     int64 // of the data files, deleted ones included
-	footer   *footer
+	summary  Summary
+	// objects are the view's data files, and footer its footer, unless the layout
+	// was kept: then nothing is known of what it was made of.
+	objects []source.Object
+	footer  *footer
+	kept    bool
 	// whole is set if the view is a data file as it is.
 	whole source.Object
 }

@@ -27,7 +27,8 @@ type Passthrough interface {
 
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
-	l := &layout{heap: in.heap(), rows: in.firstRow[len(in.firstRow)-1], whole: in.pq.Object}
+	l := &layout{heap: in.heap(), whole: in.pq.Object}
+	l.summary = Summary{Rows: in.firstRow[len(in.firstRow)-1], Whole: true}
 	l.add(e.raw(in.pq.Object, 0, in.pq.Object.Size()))
 	return l
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
 )
 
 // A flat chunk that is REQUIRED in its file and OPTIONAL in the view needs no
@@ -47,7 +48,7 @@ func relevel(ctx context.Context, c *pqfile.Chunk, raw func(from, n int64) segme
 	left := c.Meta.NumValues
 	for at, end := c.Start, c.Start+c.Length; at < end && left > 0; {
 		var h pqfile.PageHeader
-		n, err := readHeader(ctx, c, at, end, &h)
+		n, err := readHeader(ctx, c.File.Object, at, end, &h)
 		if err != nil {
 			return nil, err
 		}
@@ -88,10 +89,10 @@ func relevel(ctx context.Context, c *pqfile.Chunk, raw func(from, n int64) segme
 var errNotFlat = errors.New("pages of another form than expected")
 
 // readHeader reads the page header at an offset and returns its length.
-func readHeader(ctx context.Context, c *pqfile.Chunk, at, end int64, h *pqfile.PageHeader) (int, error) {
+func readHeader(ctx context.Context, object source.Object, at, end int64, h *pqfile.PageHeader) (int, error) {
 	for probe := int64(headerProbe); ; probe *= 16 {
 		b := make([]byte, min(probe, end-at))
-		if _, err := c.File.Object.ReadAt(ctx, b, at); err != nil {
+		if _, err := object.ReadAt(ctx, b, at); err != nil {
 			return 0, err
 		}
 		n, err := pqfile.UnmarshalPageHeader(b, h)
@@ -99,7 +100,7 @@ func readHeader(ctx context.Context, c *pqfile.Chunk, at, end int64, h *pqfile.P
 			return n, nil
 		}
 		if !errors.Is(err, io.ErrUnexpectedEOF) || int64(len(b)) < probe || probe > maxHeaderProbe {
-			return 0, fmt.Errorf("%w: %s: page header at %d: %w", ErrCorrupt, c.File.Object.Location(), at, err)
+			return 0, fmt.Errorf("%w: %s: page header at %d: %w", ErrCorrupt, object.Location(), at, err)
 		}
 	}
 }

@@ -127,14 +127,15 @@ type Engine struct {
 	limits  limits
 }
 
-// limits are those by which chunks are divided: constants but for tests.
-type limits struct{ runBytes, pieceBytes, keptRows int64 }
+// limits are those by which chunks are divided, and from which on a layout is
+// kept: constants but for tests.
+type limits struct{ runBytes, pieceBytes, keptRows, leastKept int64 }
 
 // NewEngine returns an Engine.
 func NewEngine(opt Options) *Engine {
 	return &Engine{
 		opt: opt, memory: newBudget(opt.MemoryBytes),
-		limits: limits{runBytes: runBytes, pieceBytes: pieceBytes, keptRows: keptRows},
+		limits: limits{runBytes: runBytes, pieceBytes: pieceBytes, keptRows: keptRows, leastKept: leastKept},
 	}
 }
 

@@ -357,7 +357,7 @@ func (t *folderTable) head(ctx context.Context, name string, keep map[string]hea
 	}
 	h, ok := t.heads[o.Version()]
 	if !ok {
-		if h, err = readHead(ctx, o); err != nil {
+		if h, err = readHead(ctx, o, t.env.limits.metadata); err != nil {
 			return head{}, err
 		}
 	}
@@ -366,41 +366,65 @@ func (t *folderTable) head(ctx context.Context, name string, keep map[string]hea
 }
 
 // readHead decodes a metadata file only as far as its head, which writers put
-// first.
-func readHead(ctx context.Context, o source.Object) (h head, err error) {
-	plain, err := decompress(bufio.NewReaderSize(&sequential{ctx: ctx, object: o}, 4<<10))
+// first. Other members are passed over token by token.
+func readHead(ctx context.Context, o source.Object, limit int64) (h head, err error) {
+	plain, _, err := decompress(bufio.NewReaderSize(&sequential{ctx: ctx, object: o}, 4<<10))
 	if err != nil {
 		return h, err
 	}
-	d := json.NewDecoder(io.LimitReader(plain, maxMetadata))
+	corrupt := func(err error) (head, error) {
+		return head{}, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+	}
+	d := json.NewDecoder(io.LimitReader(plain, limit))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return h, fmt.Errorf("%w: %s: not a JSON object", ErrCorrupt, o.Location())
+		return corrupt(errors.New("not a JSON object"))
 	}
 	for seen := 0; seen < 2; {
 		token, err := d.Token()
 		if err != nil {
-			return h, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+			return corrupt(err)
 		}
-		if token == json.Delim('}') {
+		switch token {
+		case json.Delim('}'):
 			if seen == 0 {
-				return h, fmt.Errorf("%w: %s: no last-updated-ms", ErrCorrupt, o.Location())
+				return corrupt(errors.New("no last-updated-ms"))
 			}
 			return h, nil
-		}
-		var target any = new(json.RawMessage)
-		switch token {
 		case "last-updated-ms":
-			target = &h.LastUpdated
+			err = d.Decode(&h.LastUpdated)
 			seen++
 		case "table-uuid":
-			target = &h.UUID
+			err = d.Decode(&h.UUID)
 			seen++
+		default:
+			err = passValue(d)
 		}
-		if err := d.Decode(target); err != nil {
-			return h, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+		if err != nil {
+			return corrupt(err)
 		}
 	}
 	return h, nil
+}
+
+// passValue passes over a value.
+func passValue(d *json.Decoder) error {
+	for depth := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > maxNesting {
+				return errNested
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
 }
 
 // sequential reads an object from its beginning.
