@@ -79,6 +79,9 @@ func (r *rewrite) layRuns(ctx context.Context, c *chunk, estimate int64) error {
 // listPages returns the chunk's data pages if knowing them may pay, and they can
 // be known.
 func (r *rewrite) listPages(ctx context.Context, estimate int64) ([]storedPage, error) {
+	if r.engine.opt.NoPages {
+		return nil, nil
+	}
 	s := &r.sources[0]
 	kept := r.sameLevels() && hasLiveRun(s.in.deleted, s.first, s.first+s.rows, r.engine.limits.keptRows)
 	if !kept && estimate <= r.engine.limits.pieceBytes {

@@ -351,16 +351,15 @@ func servedEncodings(encodings []pqfile.Encoding) []pqfile.Encoding {
 // twice that and more.
 const bandBytes = 64 << 20
 
-// arrange places the chunks one after another behind the magic. Row groups with
-// rewritten chunks are laid out in bands, in which the chunks of a column follow
-// one another: what a kernel reads ahead past a chunk's end, and has made, is then
-// of a column that is being read.
+// arrange places the chunks one after another behind the magic, in bands in which
+// the chunks of a column follow one another: what a kernel reads ahead past a
+// chunk's end is then of a column that is being read.
 func (e *Engine) arrange(groups []group) *layout {
 	l := &layout{}
 	l.add(&memorySegment{data: []byte(magic), what: "magic"})
 	for from := 0; from < len(groups); {
 		to := from + 1
-		for bytes := groups[from].length(); to < len(groups) && groups[from].made() && groups[to].made(); to++ {
+		for bytes := groups[from].length(); to < len(groups); to++ {
 			if bytes += groups[to].length(); bytes > bandBytes {
 				break
 			}
@@ -413,11 +412,6 @@ func (g *group) length() int64 {
 		n += g.chunks[j].size
 	}
 	return n
-}
-
-// made reports whether the group has a rewritten chunk.
-func (g *group) made() bool {
-	return slices.ContainsFunc(g.chunks, func(c chunk) bool { return c.kind == rewrittenChunk })
 }
 
 // magic starts and ends every Parquet file.

@@ -112,9 +112,9 @@ type Options struct {
 	MemoryBytes int64
 	// Workers bounds parallel decoding; 0 = GOMAXPROCS.
 	Workers int
-	// NoSplice rewrites every chunk and NoCoalesce keeps every row group: for
-	// tests that compare the paths.
-	NoSplice, NoCoalesce bool
+	// NoSplice rewrites every chunk, NoCoalesce keeps every row group, and NoPages
+	// makes chunks as a whole: for comparing the paths.
+	NoSplice, NoCoalesce, NoPages bool
 }
 
 // Engine builds views. Safe for concurrent use.
@@ -140,7 +140,7 @@ func NewEngine(opt Options) *Engine {
 
 // LayoutFormat is the number of the byte layout of views; it changes whenever
 // the bytes of any existing view would. It is part of every view's identity.
-const LayoutFormat = 2
+const LayoutFormat = 3
 
 // Store opens a table's files; the name under which internal/tree passes it on.
 type Store = source.Store
