@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-hive stores-glue bench bench-text bench-scale fuzz release stores-catalogs clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-hive stores-glue bench bench-text bench-scale fuzz release stores-catalogs vuln clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -11,6 +11,7 @@ NESSIE := 0.108.8
 MOTO := 5.2.5
 CATALOGS ?= sqlite,postgres,rest
 NESSIE_JAVA ?= java
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help:     ## list the targets
@@ -36,6 +37,10 @@ lint:     ## gofmt, vet, staticcheck, package rule
 	cd internal/engines && go vet ./...
 	go run $(STATICCHECK) ./...
 	go test ./cmd/icefs -run '^TestImports$$'
+vuln:     ## known vulnerabilities in what icefs is built from (VULNDB=DIR: a checkout of golang/vulndb, for vuln.go.dev)
+	test -z "$(VULNDB)" || ./.ci/vulndb $(VULNDB) $(VENV)/vulndb
+	go run $(GOVULNCHECK) $(if $(VULNDB),-db file://$(abspath $(VENV))/vulndb) ./...
+	cd internal/engines && go run $(GOVULNCHECK) $(if $(VULNDB),-db file://$(abspath $(VENV))/vulndb) ./...
 $(VENV)/.ready: internal/engines/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --requirement $<
