@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-hive stores-glue bench bench-text bench-scale fuzz release stores-catalogs vuln clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-hive stores-glue bench bench-text bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -9,6 +9,7 @@ TOGGLES ?= splice=off coalesce=off pages=off splice=off,coalesce=off kernel=off 
 TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
 NESSIE := 0.108.8
 MOTO := 5.2.5
+SOAK ?= 30m
 CATALOGS ?= sqlite,postgres,rest
 NESSIE_JAVA ?= java
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -30,6 +31,9 @@ race:     ## all tests under the race detector
 	go test -race ./...
 stress:   ## 64 random readers of every kind of view for a minute
 	ICEFS_STRESS=60s go test ./cmd/icefs -run '^TestRandomReaders$$' -count 1 -v
+soak: build $(VENV)/.ready ## readers of many kinds read all tables for SOAK (30m) under the race detector: no wrong byte, no growth
+	CGO_ENABLED=1 go build -race -o $(VENV)/icefs-race ./cmd/icefs
+	$(VENV)/bin/python internal/soak/soak.py --icefs ./icefs --race $(VENV)/icefs-race --tables $(or $(wildcard $(SHARED)/tables),testdata) --duration $(SOAK)
 lint:     ## gofmt, vet, staticcheck, package rule
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./...
@@ -101,6 +105,8 @@ bench-scale: ## pairing and planning against iceberg-go, long histories, live ra
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m
 fuzz:     ## every fuzz target for a minute
 	./.ci/fuzz 60s
+fuzz-long: ## every fuzz target for ten minutes, JOBS of them side by side (default 1)
+	./.ci/fuzz 10m
 $(VENV)/jars/.ready: internal/stores/pom.xml
 	mkdir -p $(VENV)/jars
 	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(VENV))/jars/rest

@@ -65,7 +65,7 @@ func (r *Resolver) match(ctx context.Context, data *keyedData, all []*run) error
 			r.opt.Counters.ByStatistics.Add(1)
 			continue
 		}
-		group.Go(func() error {
+		group.Go(protected(func() error {
 			select {
 			case r.slots <- struct{}{}:
 				defer func() { <-r.slots }()
@@ -73,7 +73,7 @@ func (r *Resolver) match(ctx context.Context, data *keyedData, all []*run) error
 				return ctx.Err()
 			}
 			return m.group(ctx, g, active)
-		})
+		}))
 	}
 	return group.Wait()
 }

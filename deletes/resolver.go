@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -132,16 +133,16 @@ func (r *Resolver) parts(ctx context.Context, t *snapshot.Table, store source.St
 	group.SetLimit(parallelFiles)
 	if f.DV != nil {
 		// It replaces position deletes; pairing has left them out.
-		group.Go(func() (err error) {
+		group.Go(protected(func() (err error) {
 			parts[len(f.Positions)], err = r.dv(gctx, store, f.DV)
 			return err
-		})
+		}))
 	} else {
 		for i, d := range f.Positions {
-			group.Go(func() (err error) {
+			group.Go(protected(func() (err error) {
 				parts[i], err = r.positionDeletes(gctx, store, d, f.DataFile)
 				return err
-			})
+			}))
 		}
 	}
 	if err := group.Wait(); err != nil {
@@ -152,6 +153,19 @@ func (r *Resolver) parts(ctx context.Context, t *snapshot.Table, store source.St
 	}
 	byKey, err := r.equality(ctx, t, store, f)
 	return append(parts, byKey...), err
+}
+
+// protected makes a panic of a function an error: in a goroutine of its own it
+// would end the program.
+func protected(f func() error) func() error {
+	return func() (err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
+			}
+		}()
+		return f()
+	}
 }
 
 // Key identifies the delete set of f: equal keys mean equal Positions for the

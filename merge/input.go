@@ -67,12 +67,15 @@ func (in *input) bytes(rowGroup int) int64 {
 	}
 	n := int64(0)
 	for i := range in.pq.Metadata.RowGroups[rowGroup].Columns {
-		n += max(in.pq.Metadata.RowGroups[rowGroup].Columns[i].MetaData.TotalUncompressedSize, 0)
+		if m := in.pq.Metadata.RowGroups[rowGroup].Columns[i].MetaData; m != nil {
+			n += max(m.TotalUncompressedSize, 0)
+		}
 	}
 	return n
 }
 
-// meta describes the stored chunk of a leaf of the view, nil if there is none.
+// meta describes the stored chunk of a leaf of the view, nil if there is none or
+// it is encrypted.
 func (s *groupSource) meta(leaf int) *pqfile.ColumnMetaData {
 	src := s.in.columns[leaf].Source
 	if src == nil || s.in.pq == nil {

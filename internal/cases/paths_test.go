@@ -152,3 +152,31 @@ func TestCommitWhileOpen(t *testing.T) {
 		}
 	}
 }
+
+// A copy of a table says of itself all that the original says. Each is served
+// from its own files, whichever is read first.
+func TestCopyOfATable(t *testing.T) {
+	tab := fixture.New(filepath.Join(t.TempDir(), "t"), fixture.Options{Schema: idAndText()})
+	var a *fixture.File
+	commit(tab, func(tx *fixture.Tx) { a = tx.Append(numbered(1, 4)...) })
+	commit(tab, func(tx *fixture.Tx) { tx.DeletePositions(a, 1) })
+	first := open(t, tab)
+	dir := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(tab.Dir())); err != nil {
+		t.Fatal(err)
+	}
+	removed := filepath.Base(first.scan(0, nil).Plan.Files[0].Positions[0].Path)
+	first.rows("id,s", "1,", "3,", "4,")
+	if err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && filepath.Base(path) == removed {
+			err = os.Remove(path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	broken := openDir(t, dir)
+	broken.engine = first.engine
+	broken.refuses(removed, 0)
+	first.rows("id,s", "1,", "3,", "4,")
+}

@@ -202,8 +202,11 @@ type ColumnMetaData struct {
 
 // StoredBytes is about how long the chunk's values are when they are decoded, as
 // far as its sizes tell: at least 0, and more than that if they are
-// dictionary-coded.
+// dictionary-coded. Nil, as an encrypted chunk has it, tells of none.
 func (m *ColumnMetaData) StoredBytes() int64 {
+	if m == nil {
+		return 0
+	}
 	return max(m.TotalUncompressedSize, m.TotalCompressedSize, 0)
 }
 
@@ -211,7 +214,7 @@ func (m *ColumnMetaData) StoredBytes() int64 {
 type ColumnChunk struct {
 	FilePath          *string
 	FileOffset        int64
-	MetaData          *ColumnMetaData
+	MetaData          *ColumnMetaData // may be nil if Encrypted
 	OffsetIndexOffset *int64
 	OffsetIndexLength *int32
 	ColumnIndexOffset *int64

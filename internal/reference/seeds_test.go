@@ -4,6 +4,7 @@ import (
 	"flag"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/icefs/icefs/internal/fixture/random"
 	"github.com/icefs/icefs/internal/reference"
@@ -13,6 +14,7 @@ import (
 var (
 	seeds     = flag.Uint64("seeds", 20, "small random tables to compare")
 	firstSeed = flag.Uint64("first-seed", 1000, "seed of the first of them")
+	seedsTime = flag.Duration("seeds-time", 0, "compare as many more as this takes")
 )
 
 // TestSeeds compares many small random tables: what was written, the naive
@@ -20,7 +22,8 @@ var (
 // newest schema, with metadata columns, or without spliced chunks. A failure names
 // its seed; run it alone with -first-seed N -seeds 1.
 func TestSeeds(t *testing.T) {
-	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
+	start := time.Now()
+	for seed := *firstSeed; seed < *firstSeed+*seeds || time.Since(start) < *seedsTime; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { compareSeed(t, seed) })
 	}
 }
