@@ -5,7 +5,7 @@ SHARED ?= ../shared
 VENV   := .venv
 DEMO   ?= /tmp/icefs-demo
 # Ways of making views that judge-toggles turns off in turn, and the tables that have something of each.
-TOGGLES ?= splice=off coalesce=off splice=off,coalesce=off kernel=off cache=off
+TOGGLES ?= splice=off coalesce=off pages=off splice=off,coalesce=off kernel=off cache=off
 TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
 NESSIE := 0.108.8
 CATALOGS ?= sqlite,postgres,rest
@@ -23,6 +23,7 @@ demo: build ## make a demo warehouse, mount it and show real commands on it
 test: build ## all tests, real mounts and DuckDB included
 	cd internal/engines && go test ./...
 	go test ./...
+	go test -tags nogcs,noazure,noglue,nohive ./cmd/icefs -run '^TestLeftOut$$'
 race:     ## all tests under the race detector
 	go test -race ./...
 stress:   ## 64 random readers of every kind of view for a minute

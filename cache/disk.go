@@ -50,7 +50,7 @@ const (
 // refused if another user owns it): checksummed, written atomically, shared by
 // processes, bounded, safe to delete at any time. A nil *Disk keeps nothing.
 //
-// An entry is one file, <dir>/<hh>/<62 hex digits>, named by the SHA-256 of its
+// An entry is one file, <dir>/<hh>/<62 hex digits>, named by a SHA-256 of its
 // key; format.go describes its bytes. Files are written under <dir>/tmp and
 // renamed, without fsync: what a crash tears, the checksums find. The size is
 // bounded by evicting the entries of the oldest access, when this process has
@@ -66,8 +66,11 @@ type Disk struct {
 	evicting sync.Mutex // one eviction at a time; guards budget
 	budget   int64      // bytes that may be written before the next scan
 
-	warned sync.Map // errors logged already, by what they are
-	behind *behind  // nil: Put writes
+	warned  sync.Map  // errors logged already, by what they are
+	behind  *behind   // nil: Put writes
+	readers readers   // of ReadAt
+	scratch sync.Pool // of *[blockLen]byte
+	usage   usage
 }
 
 // OpenDisk opens or creates the store.
@@ -88,6 +91,9 @@ func OpenDisk(dir string, opt DiskOptions) (*Disk, error) {
 		return nil, err
 	}
 	d.root.Store(root)
+	if err := d.readers.init(); err != nil {
+		return nil, err
+	}
 	if opt.BehindBytes > 0 {
 		d.behind = newBehind(d, opt.BehindBytes)
 	}
@@ -95,7 +101,7 @@ func OpenDisk(dir string, opt DiskOptions) (*Disk, error) {
 }
 
 // Close writes what waits and gives the directory back. Entries and Writers that
-// are open stay usable; no Put may follow.
+// are open stay usable; no Put or ReadAt may follow.
 func (d *Disk) Close() error {
 	if d == nil {
 		return nil
@@ -103,6 +109,7 @@ func (d *Disk) Close() error {
 	if d.behind != nil {
 		d.behind.close()
 	}
+	d.readers.close()
 	return d.root.Load().Close()
 }
 
@@ -180,8 +187,9 @@ func ownedByUs(fi fs.FileInfo) bool {
 	return ok && int64(st.Uid) == int64(os.Geteuid())
 }
 
-// hashOf is the identity of a key in the store.
-func hashOf(key string) [sha256.Size]byte { return sha256.Sum256([]byte(key)) }
+// hashOf is the identity of a key in the store. It changes with the form of
+// entries: those of another one are not found, and evicted in time.
+func hashOf(key string) [sha256.Size]byte { return sha256.Sum256([]byte(magic + key)) }
 
 // fileOf is the entry's path under the root.
 func fileOf(hash [sha256.Size]byte) string {
@@ -255,8 +263,8 @@ func (d *Disk) Open(key string) (*Entry, bool) {
 		return nil, false
 	}
 	e := &Entry{disk: d, file: f, hash: hash}
-	if err := e.readHeader(); err != nil {
-		e.damaged(err)
+	if err := e.readTail(); err != nil {
+		_ = e.damaged(err)
 		_ = f.Close()
 		return nil, false
 	}

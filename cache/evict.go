@@ -31,12 +31,14 @@ func (d *Disk) makeRoom(n int64) {
 	d.evicting.Lock()
 	defer d.evicting.Unlock()
 	if d.budget -= n; d.budget >= 0 {
+		d.usage.bytes.Add(n)
 		return
 	}
 	entries, total := d.scan()
 	if total+n > d.max {
 		total = d.evict(entries, total, d.max-d.max/10-n)
 	}
+	d.usage.bytes.Store(total + n)
 	d.budget = min(max(d.max-total-n, 0), d.max/10)
 }
 

@@ -3,7 +3,6 @@ package cache
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +23,7 @@ type Writer struct {
 	temp string
 	file *os.File
 	buf  []byte // the unfinished block
+	sums []byte // of finished blocks
 	n    int64  // bytes of the value in finished blocks
 	err  error
 }
@@ -62,10 +62,6 @@ func (w *Writer) openTemp() error {
 		return err
 	}
 	w.file = f
-	if _, err := f.Write(make([]byte, headerLen)); err != nil {
-		return err
-	}
-	w.buf = make([]byte, 0, 4<<10)
 	return nil
 }
 
@@ -90,35 +86,40 @@ func (w *Writer) fail(err error) {
 func (w *Writer) Write(p []byte) (int, error) {
 	taken := len(p)
 	for len(p) > 0 && w.err == nil {
+		if n := len(p) / blockLen * blockLen; n > 0 && len(w.buf) == 0 {
+			w.flush(p[:n])
+			p = p[n:]
+			continue
+		}
 		k := min(len(p), blockLen-len(w.buf))
 		w.buf = append(w.buf, p[:k]...)
 		p = p[k:]
 		if len(w.buf) == blockLen {
-			w.flush()
+			w.flush(w.buf)
+			w.buf = w.buf[:0]
 		}
 	}
 	return taken, nil
 }
 
-// flush writes the block in buf with its checksum.
-func (w *Writer) flush() {
-	n := len(w.buf)
-	if storedSize(w.n+int64(n)) > w.disk.max {
+// flush writes blocks and keeps their checksums.
+func (w *Writer) flush(b []byte) {
+	n := int64(len(b))
+	if storedSize(w.n+n) > w.disk.max {
 		w.err = errTooLarge
 		return
 	}
-	w.buf = binary.LittleEndian.AppendUint32(w.buf, blockSum(w.hash, w.n/blockLen, w.buf))
-	if _, err := w.file.Write(w.buf); err != nil {
+	w.sums = appendSums(w.sums, w.hash, w.n/blockLen, b)
+	if _, err := w.file.Write(b); err != nil {
 		w.fail(err)
 	}
-	w.n += int64(n)
-	w.buf = w.buf[:0]
+	w.n += n
 }
 
 // Commit makes the value visible and reports whether it did.
 func (w *Writer) Commit() bool {
 	if w.err == nil && len(w.buf) > 0 {
-		w.flush()
+		w.flush(w.buf)
 	}
 	if w.err != nil {
 		return false
@@ -131,9 +132,9 @@ func (w *Writer) Commit() bool {
 	return committed
 }
 
-// publish completes the header, makes room and renames.
+// publish completes the file, makes room and renames.
 func (w *Writer) publish() error {
-	if _, err := w.file.WriteAt(header(w.hash, w.n), 0); err != nil {
+	if _, err := w.file.Write(append(w.sums, trailer(w.hash, w.n)...)); err != nil {
 		return err
 	}
 	if err := w.file.Close(); err != nil {

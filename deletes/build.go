@@ -46,6 +46,24 @@ func (b *builder) flush() {
 	b.batch = b.batch[:0]
 }
 
+// merge adds what another builder has, and empties that.
+func (b *builder) merge(other *builder) {
+	b.flush()
+	other.flush()
+	if b.bitmaps == nil {
+		b.bitmaps, other.bitmaps = other.bitmaps, nil
+		return
+	}
+	for high, m := range other.bitmaps {
+		if own := b.bitmaps[high]; own != nil {
+			own.Or(m)
+		} else {
+			b.bitmaps[high] = m
+		}
+	}
+	other.bitmaps = nil
+}
+
 // positions returns what was added, nil if nothing. The builder is used up.
 func (b *builder) positions() (*Positions, error) {
 	b.flush()

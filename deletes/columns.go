@@ -88,7 +88,7 @@ func (r *Resolver) openColumns(ctx context.Context, obj source.Object, f *snapsh
 // footer returns a Parquet file with its footer, through the cache.
 func (r *Resolver) footer(ctx context.Context, obj source.Object) (*pqfile.File, error) {
 	return get(ctx, r, "deletes/footer|"+obj.Version(), func(ctx context.Context) (*pqfile.File, int64, error) {
-		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: r.opt.Stats, Pools: r.opt.Pools})
+		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: r.opt.Stats, Pools: r.opt.Pools, MemoryBytes: r.opt.MemoryBytes})
 		if err != nil {
 			return nil, 0, err
 		}

@@ -270,3 +270,21 @@ func TestNoBannedCalls(t *testing.T) {
 		}
 	}
 }
+
+func TestBuildersMerge(t *testing.T) {
+	var all, a, b builder
+	for _, pos := range []int64{5, 70_000, 3 << 32} {
+		a.add(pos)
+	}
+	all.merge(&a)
+	for _, pos := range []int64{0, 5, 66_000, 3<<32 + 1, 9 << 32} {
+		b.add(pos)
+	}
+	all.merge(&b)
+	all.merge(&b) // is empty now
+	p, err := all.positions()
+	want := []Range{{0, 1}, {5, 6}, {66_000, 66_001}, {70_000, 70_001}, {3 << 32, 3<<32 + 2}, {9 << 32, 9<<32 + 1}}
+	if got := p.DeletedRanges(nil, 0, 10<<32); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}

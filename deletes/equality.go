@@ -211,6 +211,9 @@ func (r *Resolver) keySet(ctx context.Context, keys *keySchema, run *run) (*keyS
 	})
 }
 
+// expectedBytes is about what a key of a few numbers takes.
+const expectedBytes = 64
+
 // errFull ends the reading of keys that memory has no room for.
 var errFull = errors.New("enough keys")
 
@@ -230,6 +233,9 @@ func (r *Resolver) readKeys(ctx context.Context, keys *keySchema, f equalityFile
 		if col.Source == nil {
 			return fmt.Errorf("%w: %s: no column %d, %q, which its equality ids name", ErrCorrupt, f.del.Path, col.Leaf.FieldID, col.Leaf.Name)
 		}
+	}
+	if groups := file.groups(); from.row == 0 {
+		into.expect(min(groups[len(groups)-1], r.opt.KeyBytes/expectedBytes))
 	}
 	err = scanFrom(ctx, file, proj, from.row, func(rows rowBatch) error {
 		if into.n > 0 && into.size() >= r.opt.KeyBytes {

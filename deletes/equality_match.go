@@ -27,8 +27,8 @@ type matcher struct {
 	proj  *pqfile.Projection
 	probe *keyProbe
 
-	mu    sync.Mutex  // guards found of the runs, and spare
-	spare []*keyBatch // of row groups that are done
+	mu    sync.Mutex      // guards found of the runs, and spare
+	spare []*groupMatcher // of row groups that are done
 }
 
 // match reads the data file's key columns once and finds the rows of each run.
@@ -109,44 +109,59 @@ var errNoKey = errors.New("no key")
 // group matches a row group.
 func (m *matcher) group(ctx context.Context, group int, active []*run) error {
 	m.r.opt.Counters.Groups.Add(1)
-	g := &groupMatcher{matcher: m, group: group, active: active, batch: m.borrow()}
-	defer m.giveBack(g.batch)
-	kept := m.keptColumns(group)
-	err := m.file.scan(ctx, m.proj, group, func(rows rowBatch) error { return g.match(kept.over(ctx, rows)) })
+	g := m.borrow()
+	defer m.giveBack(g)
+	g.group, g.active = group, active
+	for len(g.found) < len(active) {
+		g.found = append(g.found, builder{})
+	}
+	g.kept.reset(group)
+	err := m.file.scan(ctx, m.proj, group, func(rows rowBatch) error { return g.match(g.kept.over(ctx, rows)) })
 	if errors.Is(err, errNoKey) {
 		m.r.opt.Counters.ByDictionary.Add(1)
-		return nil
+	} else if err != nil {
+		return err
 	}
-	return err
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, run := range active {
+		run.found.merge(&g.found[i])
+	}
+	return nil
 }
 
-// borrow returns memory for the rows of a row group.
-func (m *matcher) borrow() *keyBatch {
+// borrow returns a groupMatcher, with the memory of one that is done.
+func (m *matcher) borrow() *groupMatcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := len(m.spare); n > 0 {
-		b := m.spare[n-1]
+		g := m.spare[n-1]
 		m.spare = m.spare[:n-1]
-		return b
+		return g
 	}
-	return newKeyBatch(m.r.hash, m.data.keys.view.Leaves)
+	return &groupMatcher{matcher: m, kept: newKeptColumns(m), batch: newKeyBatch(m.r.hash, m.data.keys.view.Leaves)}
 }
 
-func (m *matcher) giveBack(b *keyBatch) {
-	for i := range b.columns {
-		b.columns[i].dict = nil // another row group has another
+func (m *matcher) giveBack(g *groupMatcher) {
+	for i := range g.batch.columns {
+		g.batch.columns[i].dict = nil // another row group has another
 	}
+	g.coded.dict = nil
+	g.kept.reset(0)
 	m.mu.Lock()
-	m.spare = append(m.spare, b)
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	m.spare = append(m.spare, g)
 }
 
-// groupMatcher matches one row group. Not safe for concurrent use.
+// groupMatcher matches one row group at a time. Not safe for concurrent use.
 type groupMatcher struct {
 	*matcher
 	group  int
 	active []*run
+	found  []builder // by active run: rows, ascending
+	kept   *keptColumns
 	batch  *keyBatch
+	coded  codedKeys
 	rows   []int32  // of the batch at hand that may have a key
 	hashes []uint32 // of their keys
 	hits   []int32  // that have one of the run at hand
@@ -160,10 +175,14 @@ func (g *groupMatcher) match(rows rowBatch) error {
 		if err := b.loadColumn(i, rows); err != nil {
 			return err
 		}
+		c := &b.columns[i]
+		if len(b.columns) == 1 && c.index != nil && !c.repeat {
+			return g.matchCoded(c, rows.first)
+		}
 		if step == 0 {
-			g.rows = b.columns[i].appendPassing(g.rows[:0], &g.probe.columns[i])
+			g.rows = c.appendPassing(g.rows[:0], &g.probe.columns[i])
 		} else {
-			g.rows = b.columns[i].keepPassing(g.rows, &g.probe.columns[i])
+			g.rows = c.keepPassing(g.rows, &g.probe.columns[i])
 		}
 		if len(g.rows) == 0 {
 			if g.excluded(i) {
@@ -172,8 +191,15 @@ func (g *groupMatcher) match(rows rowBatch) error {
 			return nil
 		}
 	}
-	g.look(rows.first)
+	g.look(b, func(i int) { g.add(i, rows.first, g.hits) })
 	return nil
+}
+
+// add adds rows of a batch to what the i-th active run has found.
+func (g *groupMatcher) add(i int, first int64, rows []int32) {
+	for _, row := range rows {
+		g.found[i].add(first + int64(row))
+	}
 }
 
 // excluded reports whether no row of the group can have a key, by the dictionary
@@ -195,9 +221,10 @@ func (g *groupMatcher) excluded(i int) bool {
 	return true
 }
 
-// look compares the rows that are left with the keys of each run.
-func (g *groupMatcher) look(first int64) {
-	b := g.batch
+// look compares the rows of a batch that are left with the keys of each run. each
+// is called with the number of an active run that has some of them, which are hits
+// then.
+func (g *groupMatcher) look(b *keyBatch, each func(i int)) {
 	left := g.rows[:0]
 	g.hashes = g.hashes[:0]
 	for _, row := range g.rows {
@@ -207,20 +234,15 @@ func (g *groupMatcher) look(first int64) {
 	}
 	g.rows = left
 	g.r.opt.Counters.Rows.Add(int64(len(left)))
-	for _, run := range g.active {
+	for i, run := range g.active {
 		g.hits = g.hits[:0]
-		for i, row := range left {
-			if run.set.has(g.hashes[i], b, int(row)) {
+		for k, row := range left {
+			if run.set.has(g.hashes[k], b, int(row)) {
 				g.hits = append(g.hits, row)
 			}
 		}
-		if len(g.hits) == 0 {
-			continue
+		if len(g.hits) > 0 {
+			each(i)
 		}
-		g.mu.Lock()
-		for _, row := range g.hits {
-			run.found.add(first + int64(row))
-		}
-		g.mu.Unlock()
 	}
 }

@@ -233,3 +233,53 @@ func TestEqualityByDictionary(t *testing.T) {
 		t.Errorf("%d row groups passed over by statistics and %d by dictionaries, want 1 and 2", s, d)
 	}
 }
+
+// TestEqualityOfOneCodedColumn: a key of one column is looked up by value, not by
+// row, and each of several delete files finds its own rows.
+func TestEqualityOfOneCodedColumn(t *testing.T) {
+	type row struct {
+		V *int64 `parquet:"v,optional,dict,id(1)"`
+	}
+	var data []row
+	for i := range int64(40_000) {
+		r := row{ptr(i/10_000*100 + i%50*2)} // groups hold the even numbers of 0 to 98, 100 to 198 …
+		if i == 15_000 {
+			r.V = nil
+		}
+		data = append(data, r)
+	}
+	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Int64)))
+	l.files["data"] = parquetOf(t, 10_000, data)
+	counters := &Counters{}
+	resolver := NewResolver(Options{Cache: &mapCache{}, Counters: counters})
+	steps := []struct {
+		keys         []row
+		deleted      int64
+		byDictionary int64 // groups passed over so far
+	}{
+		{[]row{{ptr(int64(2))}, {ptr(int64(205))}, {ptr(int64(310))}}, 400, 1}, // the third group has no 205
+		{[]row{{ptr(int64(2))}, {ptr(int64(4))}, {nil}}, 601, 1},               // any group may have NULL
+		{[]row{{ptr(int64(3))}, {ptr(int64(399))}}, 601, 2},                    // 399 is past the last group's values
+	}
+	for i, step := range steps {
+		l.addEquality(parquetOf(t, 10, step.keys), 1)
+		p, err := resolver.Resolve(t.Context(), l.table, l, &l.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := p.Count(); n != step.deleted {
+			t.Errorf("step %d: %d rows deleted, want %d", i, n, step.deleted)
+		}
+		if n := counters.ByDictionary.Load(); n != step.byDictionary {
+			t.Errorf("step %d: %d row groups passed over by dictionaries, want %d", i, n, step.byDictionary)
+		}
+	}
+	whole, err := l.resolve(NewResolver(Options{}))
+	p, _ := resolver.Resolve(t.Context(), l.table, l, &l.file)
+	if grown := fmt.Sprint(p.DeletedRanges([]Range{}, 0, 1<<40)); whole != grown || err != nil {
+		t.Errorf("at once %s, %v; grown %s", whole, err, grown)
+	}
+	if p.CountRange(15_000, 15_001) != 1 {
+		t.Error("the row with NULL is not deleted")
+	}
+}

@@ -1,7 +1,6 @@
 package deletes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,6 @@ type keptColumn struct {
 	dict  *pqfile.Values
 	short []uint16 // indexes of dictionaries of up to 64 Ki values
 	long  []uint32 // of larger ones
-
-	source *pqfile.Values // while it is decoded: what dict is a copy of
 }
 
 // errNotKept says that a column is of a form that is not kept.
@@ -46,15 +43,22 @@ type keptColumns struct {
 	columns []*keptColumn
 	decided []bool // of which columns are read from columns, or never will
 	vectors []pqfile.Vector
-	index   [][]uint32
+	index   [][]uint32 // memory of indexes
 }
 
-func (m *matcher) keptColumns(group int) *keptColumns {
+func newKeptColumns(m *matcher) *keptColumns {
 	n := len(m.proj.Columns)
 	return &keptColumns{
-		matcher: m, group: group, columns: make([]*keptColumn, n), decided: make([]bool, n),
+		matcher: m, columns: make([]*keptColumn, n), decided: make([]bool, n),
 		vectors: make([]pqfile.Vector, n), index: make([][]uint32, n),
 	}
+}
+
+// reset makes them the columns of a row group.
+func (k *keptColumns) reset(group int) {
+	k.group = group
+	clear(k.columns)
+	clear(k.decided)
 }
 
 // over returns a batch whose columns are those kept, where they are. Columns are
@@ -137,7 +141,6 @@ func (k *keptColumns) decode(ctx context.Context, i int) (*keptColumn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.source = nil
 	return c, nil
 }
 
@@ -149,12 +152,9 @@ func (c *keptColumn) append(v *pqfile.Vector, leaf *pqfile.Node, row, all int) e
 		return errNotKept
 	}
 	if row == 0 {
-		c.typ, c.width = values.Type, values.Width
-		if c.source = values.Dict; c.source != nil {
-			c.dict = cloneValues(c.source)
-		}
+		c.typ, c.width, c.dict = values.Type, values.Width, values.Dict
 	}
-	if c.dict != nil && values.Dict != c.source {
+	if c.dict != nil && values.Dict != c.dict {
 		c.materialize(all)
 	}
 	if c.dict == nil && (c.typ == pqfile.ByteArray || c.width <= 0) {
@@ -167,9 +167,10 @@ func (c *keptColumn) append(v *pqfile.Vector, leaf *pqfile.Node, row, all int) e
 	case c.dict == nil:
 		c.fixed = appendFixed(slices.Grow(c.fixed, c.width*(all-len(c.fixed)/c.width)), values)
 	case c.dict.N <= 1<<16:
-		c.short = slices.Grow(c.short, all-len(c.short))
-		for _, x := range values.Index {
-			c.short = append(c.short, uint16(x))
+		n := len(c.short)
+		c.short = slices.Grow(c.short, all-n)[:n+values.N]
+		for i, x := range values.Index {
+			c.short[n+i] = uint16(x)
 		}
 	default:
 		c.long = append(slices.Grow(c.long, all-len(c.long)), values.Index...)
@@ -204,7 +205,7 @@ func (c *keptColumn) materialize(all int) {
 	if c.typ != pqfile.ByteArray {
 		c.fixed = appendFixed(make([]byte, 0, c.width*all), &pqfile.Values{Width: c.width, N: len(index), Dict: c.dict, Index: index})
 	}
-	c.dict, c.source, c.short, c.long = nil, nil, nil, nil
+	c.dict, c.short, c.long = nil, nil, nil
 }
 
 // appendFixed appends values of a fixed width.
@@ -233,9 +234,9 @@ func (c *keptColumn) batch(v *pqfile.Vector, index []uint32, batch, rows int) []
 	case c.dict == nil:
 		v.Values.Fixed = c.fixed[start*c.width : end*c.width]
 	case c.dict.N <= 1<<16:
-		index = index[:0]
-		for _, x := range c.short[start:end] {
-			index = append(index, uint32(x))
+		index = slices.Grow(index[:0], end-start)[:end-start]
+		for i, x := range c.short[start:end] {
+			index[i] = uint32(x)
 		}
 		v.Values.Dict, v.Values.Index = c.dict, index
 	default:
@@ -251,11 +252,4 @@ func (c *keptColumn) size() int64 {
 		n += len(d.Fixed) + len(d.Data) + 4*len(d.Offsets)
 	}
 	return int64(n)
-}
-
-// cloneValues copies values that are not dictionary-coded.
-func cloneValues(v *pqfile.Values) *pqfile.Values {
-	c := *v
-	c.Fixed, c.Bools, c.Data, c.Offsets = bytes.Clone(v.Fixed), bytes.Clone(v.Bools), bytes.Clone(v.Data), slices.Clone(v.Offsets)
-	return &c
 }

@@ -36,8 +36,7 @@ func (h hasher) byteString(b []byte) uint32 { return uint32(maphash.Bytes(h.byte
 // nullHash stands for the hash of NULL.
 const nullHash = 0x9E3779B9
 
-// fold adds the hash of a column's value to that of the columns before, 0 for
-// the first.
+// fold adds the hash of a column's value to that of the columns before.
 func fold(hash, column uint32) uint32 {
 	x := (hash ^ column) * 0x9E3779B1
 	return x ^ x>>16
@@ -293,10 +292,11 @@ func (b *keyBatch) loadColumn(i int, rows rowBatch) error {
 	return b.columns[i].load(b.hash, rows.rows, v)
 }
 
-// hashOf is the hash of a row's key.
-func (b *keyBatch) hashOf(row int) (hash uint32) {
-	for i := range b.columns {
-		hash = fold(hash, b.columns[i].hash(row))
+// hashOf is the hash of a row's key: of one column that of its value.
+func (b *keyBatch) hashOf(row int) uint32 {
+	hash := b.columns[0].hash(row)
+	for i := range b.columns[1:] {
+		hash = fold(hash, b.columns[i+1].hash(row))
 	}
 	return hash
 }

@@ -43,7 +43,7 @@ func (f *keyFilter) weight() (n int) {
 type keyProbe struct {
 	keys    int
 	columns []keyFilter // of the values of each column
-	whole   keyFilter   // of the hashes of whole keys
+	whole   keyFilter   // of the hashes of whole keys; of one column, that column's
 	order   []int       // the columns, those with the most distinct values first
 }
 
@@ -52,18 +52,20 @@ func newKeyProbe(h hasher, sets []*keySet) *keyProbe {
 	for _, s := range sets {
 		p.keys += s.n
 	}
-	p.whole = newKeyFilter(p.keys)
-	columns := len(sets[0].columns)
-	p.columns = make([]keyFilter, columns)
+	p.columns = make([]keyFilter, len(sets[0].columns))
 	for i := range p.columns {
 		p.columns[i] = newKeyFilter(p.keys)
 	}
+	if p.whole = p.columns[0]; len(p.columns) > 1 {
+		p.whole = newKeyFilter(p.keys)
+	}
 	for _, s := range sets {
 		for key := range s.n {
-			whole := uint32(0)
-			for i := range s.columns {
-				hash := s.columns[i].hash(h, key)
-				p.columns[i].add(hash)
+			whole := s.columns[0].hash(h, key)
+			p.columns[0].add(whole)
+			for i := range s.columns[1:] {
+				hash := s.columns[i+1].hash(h, key)
+				p.columns[i+1].add(hash)
 				whole = fold(whole, hash)
 			}
 			p.whole.add(whole)

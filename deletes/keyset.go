@@ -3,6 +3,7 @@ package deletes
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/icefs/icefs/internal/pqfile"
@@ -31,6 +32,8 @@ type keyCursor struct {
 const (
 	// minSlots is the least size of the hash table of a set that has a key.
 	minSlots = 16
+	// expectedKeys is how many keys a file is believed to have before they are read.
+	expectedKeys = 1 << 18
 	// maxKeys keeps keys' numbers within 32 bits.
 	maxKeys = 1<<32 - 2*batchRows
 )
@@ -84,7 +87,7 @@ func (s *keySet) insert(b *keyBatch) error {
 		if s.has(hash, b, row) {
 			continue
 		}
-		s.reserve()
+		s.reserve(1)
 		for i := range s.columns {
 			s.columns[i].append(&b.columns[i], row, s.n)
 		}
@@ -94,13 +97,24 @@ func (s *keySet) insert(b *keyBatch) error {
 	return nil
 }
 
-// reserve makes room for one more key.
-func (s *keySet) reserve() {
-	if 2*(s.n+1) <= len(s.slots) {
+// expect makes room for n more keys, as far as expectedKeys.
+func (s *keySet) expect(n int64) {
+	more := int(min(max(n, 0), expectedKeys))
+	s.reserve(more)
+	for i := range s.columns {
+		if c := &s.columns[i]; keepsInts(c.leaf) {
+			c.ints = slices.Grow(c.ints, more)
+		}
+	}
+}
+
+// reserve makes room in the hash table for n more keys.
+func (s *keySet) reserve(n int) {
+	if n == 0 || 2*(s.n+n) <= len(s.slots) {
 		return
 	}
 	old := s.slots
-	s.slots = make([]uint64, max(minSlots, 2*len(old)))
+	s.slots = make([]uint64, max(minSlots, 1<<bits.Len(uint(2*(s.n+n)-1))))
 	for _, slot := range old {
 		if slot != 0 {
 			s.slots[s.free(uint32(slot>>32))] = slot

@@ -43,12 +43,15 @@ type Options struct {
 	Persist Persist       // may be nil
 	Log     *slog.Logger  // nil = discard
 	Stats   *pqfile.Stats // may be nil
-	Pools   *pqfile.Pools // may be nil
+	Pools   *pqfile.Pools // nil = its own
 	// Counters may be nil.
 	Counters *Counters
 	// KeyBytes bounds the memory for keys of equality deletes that one pass over a
 	// data file takes, about: more keys take more passes. 0 = DefaultKeyBytes.
 	KeyBytes int64
+	// MemoryBytes is the budget of the process: what a page or a footer may take is
+	// a part of it. 0 = 1 GiB.
+	MemoryBytes int64
 }
 
 // Resolver resolves the deletes of data files to Positions, through caches that
@@ -67,6 +70,9 @@ func NewResolver(opt Options) *Resolver {
 	}
 	if opt.Counters == nil {
 		opt.Counters = &Counters{}
+	}
+	if opt.Pools == nil {
+		opt.Pools = &pqfile.Pools{}
 	}
 	if opt.KeyBytes <= 0 {
 		opt.KeyBytes = DefaultKeyBytes

@@ -23,6 +23,7 @@ type fileNode struct {
 	way way
 
 	passed      *os.File // open for passthrough by passedUsers handles
+	passedInfo  os.FileInfo
 	passedUsers int
 }
 

@@ -2,6 +2,9 @@ package fs
 
 import (
 	"context"
+	"errors"
+	"io"
+	"math/bits"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -31,7 +34,7 @@ type Stats struct {
 type borrower interface {
 	OpenFile(ctx context.Context) (*os.File, error)
 	Stored(ctx context.Context) bool
-	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func(), ok bool)
+	Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error)
 }
 
 // The kernel refuses to open a file for passthrough while it is open without,
@@ -54,6 +57,9 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.passedUsers > 0 { // one descriptor serves all who have it open
+		if err := n.stillPasses(ctx, b); err != nil {
+			return nil, err
+		}
 		n.passedUsers++
 		n.fs.opt.Stats.PassthroughOpens.Add(1)
 		return n.passed, nil
@@ -65,8 +71,14 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 		return nil, nil
 	}
 	f, err := b.OpenFile(ctx)
+	if err == nil && f != nil {
+		n.passedInfo, err = f.Stat()
+	}
 	switch {
 	case n.way == passing && err != nil:
+		if f != nil {
+			f.Close()
+		}
 		return nil, err
 	case n.way == undecided && (f == nil || err != nil || !n.fs.accepts(f)):
 		n.way = reading // what is wrong with the file, a read will tell
@@ -79,6 +91,20 @@ func (n *fileNode) passFile(ctx context.Context, r reader) (*os.File, error) {
 	n.fs.passed.Add(1)
 	n.fs.opt.Stats.PassthroughOpens.Add(1)
 	return f, nil
+}
+
+// stillPasses fails if the file that is open for passthrough was written to since
+// it was opened. n.mu is held.
+func (n *fileNode) stillPasses(ctx context.Context, b borrower) error {
+	now, err := n.passed.Stat()
+	if err == nil && now.Size() == n.passedInfo.Size() && now.ModTime().Equal(n.passedInfo.ModTime()) {
+		return nil
+	}
+	f, err := b.OpenFile(ctx) // which knows what the file should be
+	if f != nil {
+		f.Close()
+	}
+	return err
 }
 
 // passedLimit is how many descriptors open parts may take: an eighth of what the
@@ -131,32 +157,61 @@ func (h *passedHandle) Release(ctx context.Context) syscall.Errno {
 const minSplice = 64 << 10
 
 // spliced fills a pipe with the bytes of a read; nil if that is not possible.
-// The pipe must be full after one call and hold whole pages: go-fuse would
-// answer with fewer bytes otherwise, which readers take for the end of the file.
+// The pipe must be full in the end, and its pages fit, with a header, into the
+// pipe that go-fuse moves them to: it would answer with fewer bytes otherwise,
+// which readers take for the end of the file.
 func (h *fileHandle) spliced(ctx context.Context, n int, off int64) fuse.ReadResult {
 	b, ok := h.reader.(borrower)
 	page := os.Getpagesize()
 	if !ok || h.node.fs.opt.NoKernelPath || n < minSplice || n%page != 0 || n+2*page > splice.MaxPipeSize() {
 		return nil
 	}
-	file, at, release, ok := b.Borrow(ctx, off, n)
-	if !ok {
+	var pipe *splice.Pair
+	free := pipePages(n+page+1) - 1
+	ok, err := b.Borrow(ctx, off, n, func(f *os.File, at int64, piece int) (err error) {
+		if free -= (int(at%int64(page)) + piece + page - 1) / page; free < 0 {
+			return errPipeFull
+		}
+		if pipe == nil {
+			if pipe, err = pipeOf(n + 2*page); err != nil {
+				return err
+			}
+		}
+		loaded, err := pipe.LoadFromAt(f.Fd(), piece, at)
+		if err == nil && loaded != piece {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	})
+	switch {
+	case pipe == nil:
 		return nil
-	}
-	defer release()
-	pipe, err := splice.Get()
-	if err != nil {
-		return nil
-	}
-	if err := pipe.Grow(n + 2*page); err != nil {
-		splice.Done(pipe)
-		return nil
-	}
-	got, err := pipe.LoadFromAt(file.Fd(), n, at)
-	if err != nil || got != n {
+	case !ok || err != nil:
 		splice.Done(pipe)
 		return nil
 	}
 	h.node.fs.opt.Stats.SplicedBytes.Add(int64(n))
 	return fuse.ReadResultPipe(pipe, n)
+}
+
+var errPipeFull = errors.New("more pages than the pipe holds")
+
+// pipePages is how many pages a pipe made for n bytes holds, each of which may be
+// filled in part: the kernel rounds up to a power of two.
+func pipePages(n int) int {
+	pages := (n + os.Getpagesize() - 1) / os.Getpagesize()
+	return 1 << bits.Len(uint(pages-1))
+}
+
+// pipeOf returns an empty pipe that holds n bytes in whole pages.
+func pipeOf(n int) (*splice.Pair, error) {
+	pipe, err := splice.Get()
+	if err != nil {
+		return nil, err
+	}
+	if err := pipe.Grow(n); err != nil {
+		splice.Done(pipe)
+		return nil, err
+	}
+	return pipe, nil
 }

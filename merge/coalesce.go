@@ -28,6 +28,9 @@ type groupSource struct {
 	rows     int64 // physical
 	live     int64 // visible
 	bytes    int64 // about how long its values are, physical rows
+	// liveRun reports a run of live rows in which a page may lie (keptRows); it is
+	// found once for all columns.
+	liveRun bool
 }
 
 // sourcesOf lists the row groups of files that have rows, fully deleted ones

@@ -6,7 +6,7 @@ import "sync/atomic"
 type Counters struct {
 	RawBytes        atomic.Int64 // bytes served from sources as they are
 	ChunksRewritten atomic.Int64 // chunks (or page runs) rewritten
-	ChunksLoaded    atomic.Int64 // rewritten chunks found on disk
+	ChunksLoaded    atomic.Int64 // rewritten chunks, and footers, read from their start on disk
 	ChunksMeasured  atomic.Int64 // chunks measured because no bound was close enough
 	ChunksCoalesced atomic.Int64
 	GroupsMeasured  atomic.Int64 // text: row groups measured by decoding

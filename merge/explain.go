@@ -10,7 +10,7 @@ import (
 
 // Explain implements Explainer: one line for every row group and chunk.
 func (v *parquetView) Explain(ctx context.Context, w io.Writer) error {
-	l, err := v.layout(ctx)
+	l, err := v.built(ctx)
 	if err != nil {
 		return err
 	}

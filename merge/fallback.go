@@ -32,7 +32,7 @@ func dictionaryThenPlain(ctx context.Context, c *pqfile.Chunk) (storedPages, boo
 	at, end := c.Start, c.Start+c.Length
 	for n := 0; at < end && left > 0; n++ {
 		var h pqfile.PageHeader
-		size, err := readHeader(ctx, c, at, end, &h)
+		size, err := readHeader(ctx, c.File.Object, at, end, &h)
 		if err != nil || n == maxHeaderReads {
 			return out, false, err
 		}

@@ -27,6 +27,8 @@ type footer struct {
 	length int64
 	stats  *statistics
 	key    string // cache identity of the view
+	// keep is called with the footer each time it was made; may be nil.
+	keep func(ctx context.Context, footer []byte)
 }
 
 var _ segment = (*footer)(nil)
@@ -74,6 +76,9 @@ func (f *footer) readAt(ctx context.Context, _ *handle, p []byte, off int64) err
 func (f *footer) bytes(ctx context.Context) ([]byte, error) {
 	v, err := f.engine.cached(ctx, "viewfooter|"+f.key, func(ctx context.Context) (any, int64, error) {
 		b, err := f.make(ctx)
+		if err == nil && f.keep != nil {
+			f.keep(ctx, b)
+		}
 		return b, int64(len(b)), err
 	})
 	if err != nil {

@@ -83,27 +83,42 @@ func (h *handle) Stored(ctx context.Context) bool {
 }
 
 // Borrow implements Passthrough.
-func (h *handle) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func(), bool) {
+func (h *handle) Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error) {
 	l, err := h.its(ctx)
 	if err != nil {
-		return nil, 0, nil, false
+		return false, err
 	}
-	s, at := l.stored(off, int64(n))
-	if s == nil {
-		return nil, 0, nil, false
+	segments, skip := l.stored(off, int64(n))
+	for _, s := range segments {
+		if _, local := s.object.(source.Filer); !local {
+			return false, nil
+		}
 	}
-	local, ok := s.object.(source.Filer)
-	if !ok {
-		return nil, 0, nil, false
+	left := int64(n)
+	for _, s := range segments {
+		piece := min(left, s.n-skip)
+		if err := s.lend(skip, piece, each); err != nil {
+			return false, err
+		}
+		left, skip = left-piece, 0
 	}
-	f, release, err := local.Borrow()
+	return len(segments) > 0, nil
+}
+
+// lend calls each with the file that has the segment's n bytes at off.
+func (s *rawSegment) lend(off, n int64, each func(f *os.File, at int64, n int) error) error {
+	f, release, err := s.object.(source.Filer).Borrow()
 	if err != nil {
-		return nil, 0, nil, false
+		return err
 	}
 	if s.served != nil {
-		s.served.Add(int64(n))
+		s.served.Add(n)
 	}
-	return f, at, release, true
+	err = each(f, s.from+off, int(n))
+	if changed := release(); err == nil {
+		err = changed
+	}
+	return err
 }
 
 // Close implements Handle.

@@ -2,8 +2,8 @@ package merge
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
-	"strconv"
 
 	"github.com/apache/iceberg-go"
 	"golang.org/x/sync/errgroup"
@@ -18,7 +18,8 @@ import (
 // input is a live data file as a Parquet view reads it. Immutable once its
 // projection is set.
 type input struct {
-	file *snapshot.File
+	file   *snapshot.File
+	object source.Object // that its bytes are served from
 	// pq or avro is set.
 	pq   *pqfile.File
 	avro *avrofile.File
@@ -92,14 +93,18 @@ func (s *groupSource) storedBytes(leaf int) int64 {
 	return n
 }
 
+// openedAtOnce is how many files are opened at a time for each worker: while one
+// reads equality deletes, which the others wait for, these read their footers.
+const openedAtOnce = 4
+
 // openInputs opens the scan's files, reads their footers and resolves their
-// deletes, up to Workers at a time (more if they come from an object store).
+// deletes, a few at a time (more if they come from an object store).
 func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) ([]*input, error) {
 	inputs := make([]*input, len(files))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(e.workers())
+	g.SetLimit(openedAtOnce * e.workers())
 	if len(files) > 0 && source.IsURL(files[0].Path) {
-		g.SetLimit(max(e.workers(), remoteWorkers))
+		g.SetLimit(max(openedAtOnce*e.workers(), remoteWorkers))
 	}
 	for i := range files {
 		g.Go(func() error {
@@ -129,7 +134,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	if err != nil {
 		return nil, err
 	}
-	in := &input{file: f, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
+	in := &input{file: f, object: obj, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
 	if f.Format == snapshot.Avro {
 		if in.avro, err = e.openAvro(ctx, obj, f.Records); err != nil {
 			return nil, err
@@ -139,7 +144,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 		if in.pq, err = e.openFooter(ctx, obj); err != nil {
 			return nil, err
 		}
-		in.firstRow = in.pq.FirstRow
+		in.object, in.firstRow = in.pq.Object, in.pq.FirstRow
 	}
 	if f.DV == nil && len(f.Positions) == 0 && len(f.Equality) == 0 {
 		return in, nil
@@ -153,7 +158,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 // openFooter returns the parsed footer of a data file, through the cache.
 func (e *Engine) openFooter(ctx context.Context, obj source.Object) (*pqfile.File, error) {
 	v, err := e.cached(ctx, "footer|"+obj.Version(), func(ctx context.Context) (any, int64, error) {
-		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: e.opt.Stats})
+		f, err := pqfile.Open(ctx, obj, pqfile.Options{Stats: e.opt.Stats, MemoryBytes: e.opt.MemoryBytes})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -220,8 +225,11 @@ func identityConstants(t *snapshot.Table, f *snapshot.DataFile) map[int]any {
 	return out
 }
 
-// column identifies a leaf's data in the view's form, for cache keys.
-func (in *input) columnKey(leaf int) string {
+// appendColumnKey identifies a leaf's data in the view's form, for cache keys.
+func (in *input) appendColumnKey(b []byte, leaf int) []byte {
+	text := func(s []byte) {
+		b = append(binary.AppendVarint(b, int64(len(s))), s...)
+	}
 	c := &in.columns[leaf]
 	source := -1
 	if c.Source != nil {
@@ -229,16 +237,21 @@ func (in *input) columnKey(leaf int) string {
 	} else if c.Levels != nil {
 		source = c.Levels.Leaf
 	}
-	k := strconv.AppendInt([]byte(in.key+"|"), int64(source), 10)
-	k = fmt.Appendf(k, "|%d|%d|%x", c.Convert.Kind, c.RepKeep, c.DefMap)
-	if c.Shredding != nil {
-		k = append(k, "|pieces"...)
+	b = append(binary.AppendVarint(b, int64(len(in.key))), in.key...)
+	for _, n := range [...]int{source, int(c.Convert.Kind), int(c.RepKeep)} {
+		b = binary.AppendVarint(b, int64(n))
 	}
+	text(c.DefMap)
+	b = binary.AppendVarint(b, bit(c.Shredding != nil))
+	b = binary.AppendVarint(b, bit(c.Fill != nil))
 	if c.Fill != nil {
-		k = fmt.Appendf(k, "|fill %d %t", c.Fill.First, c.Fill.Each)
+		b = binary.AppendVarint(binary.AppendVarint(b, c.Fill.First), bit(c.Fill.Each))
 	}
 	if c.Source == nil {
-		k = fmt.Appendf(k, "|%d|%x|%x|%v", c.Constant.N, c.Constant.Fixed, c.Constant.Data, c.Constant.Bools)
+		b = binary.AppendVarint(b, int64(c.Constant.N))
+		text(c.Constant.Fixed)
+		text(c.Constant.Data)
+		text(c.Constant.Bools)
 	}
-	return string(k)
+	return b
 }

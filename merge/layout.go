@@ -28,8 +28,12 @@ type layout struct {
 	length   int64
 	raw      int64 // bytes of raw segments
 	heap     int64 // estimate of the memory kept, for the cache's budget
-	rows     int64 // of the data files, deleted ones included
-	footer   *footer
+	summary  Summary
+	// objects are the view's data files, and footer its footer, unless the layout
+	// was kept: then nothing is known of what it was made of.
+	objects []source.Object
+	footer  *footer
+	kept    bool
 	// whole is set if the view is a data file as it is.
 	whole source.Object
 }
@@ -93,18 +97,22 @@ func (l *layout) readAt(ctx context.Context, h *handle, p []byte, off int64) (in
 	return n, nil
 }
 
-// stored returns the segment that alone has the n bytes at off as they are in a
-// local file, and where they begin in that file; nil if there is none.
-func (l *layout) stored(off, n int64) (*rawSegment, int64) {
+// stored returns the segments that have the n bytes at off as they are in local
+// files, and where in the first of them they begin; nil if others have a part.
+func (l *layout) stored(off, n int64) ([]*rawSegment, int64) {
 	if off < 0 || n <= 0 || n > l.length-off {
 		return nil, 0
 	}
-	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
-	s, ok := l.segments[i].(*rawSegment)
-	if !ok || n > l.starts[i]+s.n-off {
-		return nil, 0
+	first := sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+	var out []*rawSegment
+	for i := first; i < len(l.segments) && l.starts[i] < off+n; i++ {
+		s, ok := l.segments[i].(*rawSegment)
+		if !ok {
+			return nil, 0
+		}
+		out = append(out, s)
 	}
-	return s, s.from + off - l.starts[i]
+	return out, off - l.starts[first]
 }
 
 // memorySegment is a few bytes made with the layout.

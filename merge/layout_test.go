@@ -1,6 +1,8 @@
 package merge
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/icefs/icefs/internal/source"
@@ -12,7 +14,9 @@ type fakeObject struct {
 	name string
 }
 
-// TestLayoutStored: a range is found in a file if one raw segment has all of it.
+func (o *fakeObject) Location() string { return o.name }
+
+// TestLayoutStored: a range is found in files if raw segments have all of it.
 func TestLayoutStored(t *testing.T) {
 	a, b := &fakeObject{name: "a"}, &fakeObject{name: "b"}
 	l := &layout{}
@@ -26,27 +30,33 @@ func TestLayoutStored(t *testing.T) {
 	}
 	for _, c := range []struct {
 		off, n int64
-		object *fakeObject
-		at     int64
+		want   []string
 	}{
-		{4, 100, a, 10},
-		{4, 101, nil, 0}, // into b
-		{50, 20, a, 56},  // over what was two segments
-		{103, 1, a, 109},
-		{104, 20, b, 7},
-		{110, 14, b, 13},
-		{0, 10, nil, 0},    // the magic
-		{3, 2, nil, 0},     // into a
-		{120, 10, nil, 0},  // into the footer
-		{124, 6, nil, 0},   // the footer
-		{104, 100, nil, 0}, // past the end
-		{130, 1, nil, 0},
-		{-1, 5, nil, 0},
-		{4, 0, nil, 0},
+		{4, 100, []string{"100 of a at 10"}},
+		{4, 101, []string{"100 of a at 10", "1 of b at 7"}},
+		{50, 20, []string{"20 of a at 56"}}, // over what was two segments
+		{103, 1, []string{"1 of a at 109"}},
+		{103, 21, []string{"1 of a at 109", "20 of b at 7"}},
+		{104, 20, []string{"20 of b at 7"}},
+		{110, 14, []string{"14 of b at 13"}},
+		{0, 10, nil},    // the magic
+		{3, 2, nil},     // into a
+		{120, 10, nil},  // into the footer
+		{124, 6, nil},   // the footer
+		{104, 100, nil}, // past the end
+		{130, 1, nil},
+		{-1, 5, nil},
+		{4, 0, nil},
 	} {
-		s, at := l.stored(c.off, c.n)
-		if (s == nil) != (c.object == nil) || s != nil && (s.object != source.Object(c.object) || at != c.at) {
-			t.Errorf("%d bytes at %d: %+v at %d, want %v at %d", c.n, c.off, s, at, c.object, c.at)
+		all, at := l.stored(c.off, c.n)
+		var got []string
+		for left := c.n; len(all) > 0; all, at = all[1:], 0 {
+			n := min(left, all[0].n-at)
+			got = append(got, fmt.Sprintf("%d of %s at %d", n, all[0].object.Location(), all[0].from+at))
+			left -= n
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d bytes at %d: %q, want %q", c.n, c.off, got, c.want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/icefs/icefs/deletes"
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
 )
 
 // A chunk that is compacted as it is encoded is laid out page by page where that
@@ -79,8 +80,11 @@ func (r *rewrite) layRuns(ctx context.Context, c *chunk, estimate int64) error {
 // listPages returns the chunk's data pages if knowing them may pay, and they can
 // be known.
 func (r *rewrite) listPages(ctx context.Context, estimate int64) ([]storedPage, error) {
+	if r.engine.opt.NoPages {
+		return nil, nil
+	}
 	s := &r.sources[0]
-	kept := r.sameLevels() && hasLiveRun(s.in.deleted, s.first, s.first+s.rows, r.engine.limits.keptRows)
+	kept := r.sameLevels() && s.liveRun
 	if !kept && estimate <= r.engine.limits.pieceBytes {
 		return nil, nil
 	}
@@ -146,7 +150,7 @@ func (r *rewrite) walkPages(ctx context.Context) ([]storedPage, error) {
 		if at >= r.to || len(pages) == maxHeaderReads {
 			return nil, nil
 		}
-		n, err := readHeader(ctx, r.encoded, at, r.to, &h)
+		n, err := readHeader(ctx, r.encoded.File.Object, at, r.to, &h)
 		if err != nil {
 			return nil, err
 		}
@@ -224,14 +228,10 @@ func (r *rewrite) layPages(ctx context.Context, c *chunk, pages []storedPage) (b
 			i++
 			continue
 		case stays:
-			kept := &keptPages{chunk: r.encoded, form: &r.form, counters: r.engine.opt.Counters}
 			for ; i < len(pages) && r.fate(&pages[i]) == stays; i++ {
 				laid.values += pages[i].rows
 			}
-			kept.pages = pages[from:i]
-			kept.seen = make([]atomic.Bool, i-from)
-			kept.from = pages[from].offset
-			kept.raw = r.engine.raw(r.encoded.File.Object, pages[from].offset, pages[i-1].offset+pages[i-1].size-pages[from].offset)
+			kept := r.engine.keptPages(r.encoded.File.Object, r.form.leaf.Name, r.form.dict, pages[from:i])
 			laid.segments = append(laid.segments, kept)
 			laid.size += kept.size()
 			laid.uncompressed = r.encoded.Meta.TotalUncompressedSize // no page may be longer than all
@@ -305,11 +305,22 @@ func (c *chunk) add(run *rewrite) {
 type keptPages struct {
 	raw      segment
 	from     int64 // where it is in the file
-	chunk    *pqfile.Chunk
-	form     *pageForm
+	object   source.Object
+	column   string
+	coded    bool // the chunk has a dictionary
 	pages    []storedPage
 	seen     []atomic.Bool
 	counters *Counters // may be nil
+}
+
+// keptPages returns the segment of pages that follow one another in a file.
+func (e *Engine) keptPages(object source.Object, column string, coded bool, pages []storedPage) *keptPages {
+	from, last := pages[0].offset, &pages[len(pages)-1]
+	return &keptPages{
+		raw: e.raw(object, from, last.offset+last.size-from), from: from,
+		object: object, column: column, coded: coded,
+		pages: pages, seen: make([]atomic.Bool, len(pages)), counters: e.opt.Counters,
+	}
 }
 
 var _ segment = (*keptPages)(nil)
@@ -340,19 +351,19 @@ func (k *keptPages) readAt(ctx context.Context, h *handle, p []byte, off int64) 
 // check compares a page with its header.
 func (k *keptPages) check(ctx context.Context, page *storedPage) error {
 	var h pqfile.PageHeader
-	n, err := readHeader(ctx, k.chunk, page.offset, page.offset+page.size, &h)
+	n, err := readHeader(ctx, k.object, page.offset, page.offset+page.size, &h)
 	if err != nil {
 		return err
 	}
 	rows, encoding, ok := dataPage(&h)
 	coded := dictionaryCoded(encoding)
-	if !ok || rows != page.rows || int64(n)+int64(h.CompressedSize) != page.size || coded && !k.form.dict || coded != page.coded {
+	if !ok || rows != page.rows || int64(n)+int64(h.CompressedSize) != page.size || coded && !k.coded || coded != page.coded {
 		return fmt.Errorf("%w: %s: column %q: page at %d is not as the offset index says", ErrCorrupt,
-			k.chunk.File.Object.Location(), k.form.leaf.Name, page.offset)
+			k.object.Location(), k.column, page.offset)
 	}
 	return nil
 }
 
 func (k *keptPages) describe() string {
-	return fmt.Sprintf("%d pages of %s as stored", len(k.pages), k.form.leaf.Name)
+	return fmt.Sprintf("%d pages of %s as stored", len(k.pages), k.column)
 }

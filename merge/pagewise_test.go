@@ -63,13 +63,15 @@ func TestPagesWithoutDeletesAreKept(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, index %v, v2 %v", name, index, v2), func(t *testing.T) {
 					tab, _, want := pagedTable(t, form, gone)
 					scan := currentScan(t, tab)
-					for _, how := range []string{"kept apart", "page by page"} {
+					for _, how := range []string{"kept apart", "page by page", "whole"} {
 						counters := checkForm(t, how, scan, how, want)
 						// Of 128 pages 32 are gone, 2 have lost a row, and 8 are within or at the
 						// ends of a run; not of the boolean column. A column that falls back
 						// may have been rewritten whole.
 						if copied := counters.PagesCopied.Load(); how == "page by page" && (copied < 4*87 || copied > 9*87) {
 							t.Errorf("%d pages were kept as stored", copied)
+						} else if how == "whole" && copied != 0 {
+							t.Errorf("%d pages were kept as stored with NoPages", copied)
 						}
 					}
 				})

@@ -75,7 +75,10 @@ func (v *parquetView) layout(ctx context.Context) (*layout, error) {
 		return nil, err
 	}
 	l, err := v.engine.cached(ctx, "layout|"+key, func(ctx context.Context) (any, int64, error) {
-		l, err := v.engine.build(ctx, key, v.scan, v.files, v.part)
+		if l := v.load(ctx, key); l != nil {
+			return l, l.heap, nil
+		}
+		l, err := v.build(ctx, key)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -87,8 +90,18 @@ func (v *parquetView) layout(ctx context.Context) (*layout, error) {
 	return l.(*layout), nil
 }
 
-// key identifies the view within one engine: the table, the schema, the data
-// files with their delete sets, and what kind of view it is.
+// build makes the layout, and has it kept once its footer is made.
+func (v *parquetView) build(ctx context.Context, key string) (*layout, error) {
+	l, err := v.engine.build(ctx, key, v.scan, v.files, v.part)
+	if err == nil && l.footer != nil {
+		l.footer.keep = func(ctx context.Context, footer []byte) { v.keep(ctx, key, l, footer) }
+	}
+	return l, err
+}
+
+// key identifies the view within one engine: the table and where its files are (a
+// copy of a table has all else in common with it), the schema, the data files with
+// their delete sets, and what kind of view it is.
 func (v *parquetView) key() (string, error) {
 	v.once.Do(func() {
 		if v.idErr = v.scan.invalid; v.idErr != nil {
@@ -105,7 +118,7 @@ func (v *parquetView) key() (string, error) {
 			return
 		}
 		h := sha256.New()
-		fmt.Fprintf(h, "%d|%s|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, schema, mapping, v.part, len(v.files))
+		fmt.Fprintf(h, "%d|%s|%q|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, source.PlaceOf(v.scan.Store), schema, mapping, v.part, len(v.files))
 		for i := range v.files {
 			f := &v.files[i]
 			fmt.Fprintf(h, "%q|%q|", f.Path, f.DeleteKey())
@@ -144,10 +157,13 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 		return nil, err
 	}
 	l := e.arrange(groups)
+	rows := int64(0)
 	for _, in := range inputs {
 		l.heap += in.heap()
-		l.rows += in.firstRow[len(in.firstRow)-1]
+		l.objects = append(l.objects, in.object)
+		rows += in.firstRow[len(in.firstRow)-1]
 	}
+	l.summary = summaryOf(groups, rows)
 	l.footer, err = e.newFooter(key, s, view, groups)
 	if err != nil {
 		return nil, err
@@ -220,6 +236,10 @@ func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupS
 // planGroup fixes the lengths of a group's chunks.
 func (e *Engine) planGroup(ctx context.Context, view *pqfile.Schema, g *group) error {
 	together := e.together(g)
+	if len(g.sources) == 1 {
+		s := &g.sources[0]
+		s.liveRun = hasLiveRun(s.in.deleted, s.first, s.first+s.rows, e.limits.keptRows)
+	}
 	for j, leaf := range view.Leaves {
 		c := &g.chunks[j]
 		if together != nil && c.kind == rewrittenChunk {
@@ -351,16 +371,15 @@ func servedEncodings(encodings []pqfile.Encoding) []pqfile.Encoding {
 // twice that and more.
 const bandBytes = 64 << 20
 
-// arrange places the chunks one after another behind the magic. Row groups with
-// rewritten chunks are laid out in bands, in which the chunks of a column follow
-// one another: what a kernel reads ahead past a chunk's end, and has made, is then
-// of a column that is being read.
+// arrange places the chunks one after another behind the magic, in bands in which
+// the chunks of a column follow one another: what a kernel reads ahead past a
+// chunk's end is then of a column that is being read.
 func (e *Engine) arrange(groups []group) *layout {
 	l := &layout{}
 	l.add(&memorySegment{data: []byte(magic), what: "magic"})
 	for from := 0; from < len(groups); {
 		to := from + 1
-		for bytes := groups[from].length(); to < len(groups) && groups[from].made() && groups[to].made(); to++ {
+		for bytes := groups[from].length(); to < len(groups); to++ {
 			if bytes += groups[to].length(); bytes > bandBytes {
 				break
 			}
@@ -413,11 +432,6 @@ func (g *group) length() int64 {
 		n += g.chunks[j].size
 	}
 	return n
-}
-
-// made reports whether the group has a rewritten chunk.
-func (g *group) made() bool {
-	return slices.ContainsFunc(g.chunks, func(c chunk) bool { return c.kind == rewrittenChunk })
 }
 
 // magic starts and ends every Parquet file.

@@ -230,13 +230,13 @@ func TestSizeStatisticsOfDeltaByteArrays(t *testing.T) {
 // checkForm compares a view with rows in order, through two readers.
 func checkForm(t *testing.T, what string, scan Scan, how string, want []string) *Counters {
 	t.Helper()
-	opt := Options{NoCoalesce: how != "coalesced", Statistics: StatisticsAll, Counters: &Counters{}}
+	opt := Options{NoCoalesce: how != "coalesced", NoPages: how == "whole", Statistics: StatisticsAll, Counters: &Counters{}}
 	opt.Cache, opt.Deletes = &mapCache{}, deletes.NewResolver(deletes.Options{})
 	e := NewEngine(opt)
 	switch how {
 	case "in runs":
 		e.limits.runBytes = 700
-	case "page by page":
+	case "page by page", "whole":
 		e.limits.keptRows, e.limits.pieceBytes = 1, 1
 	}
 	data := viewtest.Bytes(t, e.Parquet(scan))
@@ -252,7 +252,7 @@ func checkForm(t *testing.T, what string, scan Scan, how string, want []string) 
 			t.Errorf("%s: parquet-go reads %d rows, want %d; or others%s", what, len(got), len(want), firstOther(got, want))
 		}
 	}
-	if how == "in runs" || how == "page by page" {
+	if how == "in runs" || how == "page by page" || how == "whole" {
 		return opt.Counters // in other runs than without the test's limit
 	}
 	opt.Workers, opt.Cache = 1, nil

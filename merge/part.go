@@ -18,15 +18,17 @@ type Passthrough interface {
 	// Stored reports whether most of the view's bytes are those of data files, so
 	// that reading more than was asked for costs little.
 	Stored(ctx context.Context) bool
-	// Borrow finds n bytes of the view in one local file, from at on; the file is
-	// open until release is called. ok is false if they are not in one, or if it
-	// cannot be opened, which ReadAt then tells.
-	Borrow(ctx context.Context, off int64, n int) (f *os.File, at int64, release func(), ok bool)
+	// Borrow calls each with the local files that have n bytes of the view, piece
+	// after piece; a file is open until each returns, whose error ends it. It fails
+	// too if a file has changed meanwhile. false if they are not all in local files:
+	// nothing has been called then.
+	Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error)
 }
 
 // wholeFile is the layout of a part that is its data file.
 func (e *Engine) wholeFile(in *input) *layout {
-	l := &layout{heap: in.heap(), rows: in.firstRow[len(in.firstRow)-1], whole: in.pq.Object}
+	l := &layout{heap: in.heap(), whole: in.pq.Object}
+	l.summary = Summary{Rows: in.firstRow[len(in.firstRow)-1], Whole: true}
 	l.add(e.raw(in.pq.Object, 0, in.pq.Object.Size()))
 	return l
 }

@@ -5,19 +5,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 
 	"github.com/icefs/icefs/internal/pqfile"
+	"github.com/icefs/icefs/internal/source"
 )
 
 // A flat chunk that is REQUIRED in its file and OPTIONAL in the view needs no
 // decoding: every data page becomes a V2 page whose levels, one run of ones,
 // stand uncompressed before the stored values.
 //
-//	stored   [V1 or V2 header]                    [values]
-//	served   [V2 header, no CRC] [n<<1 varint, 1] [values]
+//	stored   [V1 or V2 header]            [values]
+//	served   [V2 header] [n<<1 varint, 1] [values]
 //
-// Only page headers are read for it, with the layout.
+// Only page headers are read for it, with the layout. A page's checksum goes on
+// to guard its values: that of levels and values follows from it.
 
 // releveled is such a chunk as segments, headers from memory and values from
 // the file.
@@ -45,7 +48,7 @@ func relevel(ctx context.Context, c *pqfile.Chunk, raw func(from, n int64) segme
 	left := c.Meta.NumValues
 	for at, end := c.Start, c.Start+c.Length; at < end && left > 0; {
 		var h pqfile.PageHeader
-		n, err := readHeader(ctx, c, at, end, &h)
+		n, err := readHeader(ctx, c.File.Object, at, end, &h)
 		if err != nil {
 			return nil, err
 		}
@@ -86,10 +89,10 @@ func relevel(ctx context.Context, c *pqfile.Chunk, raw func(from, n int64) segme
 var errNotFlat = errors.New("pages of another form than expected")
 
 // readHeader reads the page header at an offset and returns its length.
-func readHeader(ctx context.Context, c *pqfile.Chunk, at, end int64, h *pqfile.PageHeader) (int, error) {
+func readHeader(ctx context.Context, object source.Object, at, end int64, h *pqfile.PageHeader) (int, error) {
 	for probe := int64(headerProbe); ; probe *= 16 {
 		b := make([]byte, min(probe, end-at))
-		if _, err := c.File.Object.ReadAt(ctx, b, at); err != nil {
+		if _, err := object.ReadAt(ctx, b, at); err != nil {
 			return 0, err
 		}
 		n, err := pqfile.UnmarshalPageHeader(b, h)
@@ -97,7 +100,7 @@ func readHeader(ctx context.Context, c *pqfile.Chunk, at, end int64, h *pqfile.P
 			return n, nil
 		}
 		if !errors.Is(err, io.ErrUnexpectedEOF) || int64(len(b)) < probe || probe > maxHeaderProbe {
-			return 0, fmt.Errorf("%w: %s: page header at %d: %w", ErrCorrupt, c.File.Object.Location(), at, err)
+			return 0, fmt.Errorf("%w: %s: page header at %d: %w", ErrCorrupt, object.Location(), at, err)
 		}
 	}
 }
@@ -135,5 +138,38 @@ func leveledHeader(h *pqfile.PageHeader) ([]byte, int32, error) {
 	if served.UncompressedSize < 0 || served.CompressedSize < 0 {
 		return nil, 0, errNotFlat
 	}
+	if h.CRC != nil {
+		sum := int32(concatenatedCRC(crc32.ChecksumIEEE(levels), uint32(*h.CRC), h.CompressedSize))
+		served.CRC = &sum
+	}
 	return append(served.Append(nil), levels...), v2.NumValues, nil
+}
+
+// concatenatedCRC is the CRC-32 of bytes put together of two runs, by that of
+// each and the length of the second: a CRC is a polynomial over GF(2), and n
+// bytes behind it multiply it by x^8n.
+func concatenatedCRC(first, second uint32, n int32) uint32 {
+	power, square := uint32(1)<<31, uint32(1)<<(31-8) // x^0 and x^8: bit 31-k is x^k
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			power = multiplyCRC(power, square)
+		}
+		square = multiplyCRC(square, square)
+	}
+	return multiplyCRC(power, first) ^ second
+}
+
+// multiplyCRC multiplies two polynomials modulo that of CRC-32.
+func multiplyCRC(a, b uint32) (product uint32) {
+	for bit := uint32(1) << 31; bit != 0; bit >>= 1 {
+		if a&bit != 0 {
+			product ^= b
+		}
+		carry := b & 1
+		b >>= 1
+		if carry != 0 {
+			b ^= crc32.IEEE
+		}
+	}
+	return product
 }

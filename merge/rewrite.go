@@ -72,9 +72,18 @@ func (r *rewrite) how() string {
 }
 
 func (r *rewrite) readAt(ctx context.Context, h *handle, p []byte, off int64) error {
-	data, err := r.bytes(ctx, h)
-	if err != nil {
-		return err
+	data := h.held(heldKey{of: r})
+	if data == nil && r.isKept() && r.engine.readKept(runKey(r.key()), r.length, p, off) {
+		if off == 0 {
+			r.engine.count(func(c *Counters) { c.ChunksLoaded.Add(1) })
+		}
+		return nil
+	}
+	if data == nil {
+		var err error
+		if data, err = r.bytes(ctx, h); err != nil {
+			return err
+		}
 	}
 	copy(p, data[off:])
 	return nil
@@ -105,18 +114,16 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		key += "|statistics"
 	}
 	v, err := r.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
-		m := r.load()
-		if m == nil {
-			release, err := r.engine.memory.admit(ctx, r.workBytes())
-			if err != nil {
-				return nil, 0, err
-			}
-			defer release()
-			if m, err = r.make(ctx, r.reserved()); err != nil {
-				return nil, 0, err
-			}
-			r.keep(m)
+		release, err := r.engine.memory.admit(ctx, r.workBytes())
+		if err != nil {
+			return nil, 0, err
 		}
+		defer release()
+		m, err := r.make(ctx, r.reserved())
+		if err != nil {
+			return nil, 0, err
+		}
+		r.keep(m)
 		return m, int64(len(m.data)), nil
 	})
 	if err != nil {
@@ -142,32 +149,23 @@ func (r *rewrite) workBytes() int64 {
 // shorter ones are made as fast as they are found there.
 const keptBytes = 4 << 10
 
-// load returns the chunk as an earlier mount, or another one, has kept it; nil
-// if it is not there.
-func (r *rewrite) load() *made {
-	if r.discard || r.length < keptBytes || r.engine.opt.Persist == nil {
-		return nil
-	}
-	data, ok := r.engine.opt.Persist.Get("pages|" + r.key())
-	if !ok || int64(len(data)) != r.length {
-		return nil
-	}
-	r.engine.count(func(c *Counters) { c.ChunksLoaded.Add(1) })
-	return &made{data: data, values: r.values}
+// isKept reports whether the chunk is kept on disk once it was made.
+func (r *rewrite) isKept() bool {
+	return !r.discard && r.together == nil && r.length >= keptBytes && r.engine.opt.Persist != nil
 }
+
+// runKey is what a chunk is kept by.
+func runKey(identity string) string { return "pages|" + identity }
 
 // keep stores the chunk on disk, so that it is made once a machine.
 func (r *rewrite) keep(m *made) {
 	if !r.discard && len(m.data) >= keptBytes && r.engine.opt.Persist != nil {
-		r.engine.opt.Persist.Put("pages|"+r.key(), m.data)
+		r.engine.opt.Persist.Put(runKey(r.key()), m.data)
 	}
 }
 
 // bytes returns the chunk for a read, which the handle then owns.
 func (r *rewrite) bytes(ctx context.Context, h *handle) ([]byte, error) {
-	if data := h.held(heldKey{of: r}); data != nil {
-		return data, nil
-	}
 	if r.together != nil {
 		return r.together.bytes(ctx, h, r.index)
 	}
@@ -276,15 +274,24 @@ func (r *rewrite) key() string {
 	if r.identity != "" {
 		return r.identity
 	}
-	h := sha256.New()
 	f := &r.form
 	l := &f.leaf.Logical
-	fmt.Fprintf(h, "%d|%d|%d|%d|%d|%d|%d|%d|%v|%d|%d|%d|%d|%v|%d|%d|%v|%d|%v|%d|%v|", LayoutFormat, f.leaf.Type, f.leaf.TypeLength, f.leaf.MaxDef, f.leaf.MaxRep,
-		l.Kind, l.Scale, l.Precision, l.UTC, l.Unit, f.codec, f.rows, f.bytes, f.dict, f.dictN, f.dictBytes, r.headless, r.reserved(), f.fallback, f.kept, r.encoded != nil)
-	for _, s := range r.sources {
-		fmt.Fprintf(h, "%s|%d|%d|%d|", s.in.columnKey(f.leaf.Leaf), s.rowGroup, s.first, s.rows)
+	b := make([]byte, 0, 1<<10)
+	for _, n := range [...]int64{
+		LayoutFormat, int64(f.leaf.Type), int64(f.leaf.TypeLength), int64(f.leaf.MaxDef), int64(f.leaf.MaxRep),
+		int64(l.Kind), int64(l.Scale), int64(l.Precision), bit(l.UTC), int64(l.Unit), int64(f.codec), int64(f.rows), int64(f.bytes),
+		bit(f.dict), int64(f.dictN), f.dictBytes, bit(r.headless), r.reserved(), bit(f.fallback), f.kept, bit(r.encoded != nil),
+	} {
+		b = binary.AppendVarint(b, n)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	for _, s := range r.sources {
+		for _, n := range [...]int64{int64(s.rowGroup), s.first, s.rows} {
+			b = binary.AppendVarint(b, n)
+		}
+		b = s.in.appendColumnKey(b, f.leaf.Leaf)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // reserved is the chunk's length if it was reserved.

@@ -27,14 +27,15 @@ func (v *parquetView) Summary(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	s := Summary{Whole: l.whole != nil, Rows: l.rows}
-	if l.whole != nil {
-		return s, nil
-	}
-	live := int64(0)
-	for i := range l.footer.groups {
-		g := &l.footer.groups[i]
-		live += g.rows
+	return l.summary, nil
+}
+
+// summaryOf sums up row groups of data files of so many rows.
+func summaryOf(groups []group, rows int64) Summary {
+	s := Summary{}
+	for i := range groups {
+		g := &groups[i]
+		s.Rows += g.rows
 		for j := range g.chunks {
 			switch g.chunks[j].kind {
 			case rawChunk:
@@ -46,6 +47,6 @@ func (v *parquetView) Summary(ctx context.Context) (Summary, error) {
 			}
 		}
 	}
-	s.Rows, s.Deleted = live, l.rows-live
-	return s, nil
+	s.Deleted = rows - s.Rows
+	return s
 }

@@ -120,9 +120,9 @@ type Options struct {
 	MemoryBytes int64
 	// Workers bounds parallel decoding; 0 = GOMAXPROCS.
 	Workers int
-	// NoSplice rewrites every chunk and NoCoalesce keeps every row group: for
-	// tests that compare the paths.
-	NoSplice, NoCoalesce bool
+	// NoSplice rewrites every chunk, NoCoalesce keeps every row group, and NoPages
+	// makes chunks as a whole: for comparing the paths.
+	NoSplice, NoCoalesce, NoPages bool
 }
 
 // Engine builds views. Safe for concurrent use.
@@ -135,20 +135,21 @@ type Engine struct {
 	limits  limits
 }
 
-// limits are those by which chunks are divided: constants but for tests.
-type limits struct{ runBytes, pieceBytes, keptRows int64 }
+// limits are those by which chunks are divided, and from which on a layout is
+// kept: constants but for tests.
+type limits struct{ runBytes, pieceBytes, keptRows, leastKept int64 }
 
 // NewEngine returns an Engine.
 func NewEngine(opt Options) *Engine {
 	return &Engine{
 		opt: opt, memory: newBudget(opt.MemoryBytes),
-		limits: limits{runBytes: runBytes, pieceBytes: pieceBytes, keptRows: keptRows},
+		limits: limits{runBytes: runBytes, pieceBytes: pieceBytes, keptRows: keptRows, leastKept: leastKept},
 	}
 }
 
 // LayoutFormat is the number of the byte layout of views; it changes whenever
 // the bytes of any existing view would. It is part of every view's identity.
-const LayoutFormat = 2
+const LayoutFormat = 3
 
 // Store opens a table's files; the name under which internal/tree passes it on.
 type Store = source.Store

@@ -19,6 +19,7 @@ type switchedOff []string
 const (
 	waySplice   = "splice"   // stored chunks served as they are
 	wayCoalesce = "coalesce" // tiny row groups put together
+	wayPages    = "pages"    // chunks laid out page by page
 	wayKernel   = "kernel"   // passthrough and splice(2)
 	wayCache    = "cache"    // the memory cache, but for offCacheBytes
 )
@@ -27,7 +28,7 @@ const (
 const offCacheBytes = 64 << 10
 
 func (s *switchedOff) add(set *pflag.FlagSet) {
-	known := []string{waySplice, wayCoalesce, wayKernel, wayCache}
+	known := []string{waySplice, wayCoalesce, wayPages, wayKernel, wayCache}
 	set.Var(&textFlag{"", "LIST", func(text string) error {
 		*s = nil
 		for _, item := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
@@ -49,7 +50,7 @@ func (s switchedOff) has(way string) bool { return slices.Contains(s, way) }
 
 // apply sets the options of the layout.
 func (s switchedOff) apply(o *merge.Options) {
-	o.NoSplice, o.NoCoalesce = s.has(waySplice), s.has(wayCoalesce)
+	o.NoSplice, o.NoCoalesce, o.NoPages = s.has(waySplice), s.has(wayCoalesce), s.has(wayPages)
 }
 
 // cacheBytes is the memory cache's part of a budget.

@@ -19,6 +19,7 @@ func TestLayoutOptions(t *testing.T) {
 		{"splice=off,coalesce=off,splice=off", []string{"coalesce", "splice"}, " without=coalesce,splice"},
 		{"kernel=off,cache=off", []string{"cache", "kernel"}, ""},
 		{"kernel=off,coalesce=off", []string{"coalesce", "kernel"}, " without=coalesce"},
+		{"pages=off", []string{"pages"}, " without=pages"},
 		{"splice", nil, ""},
 		{"splice=on", nil, ""},
 		{"speed=off", nil, ""},
@@ -31,7 +32,7 @@ func TestLayoutOptions(t *testing.T) {
 			t.Errorf("%q: %v, identity %q, %v", c.text, off, off.identity(), err)
 		}
 		var o merge.Options
-		if off.apply(&o); o.NoSplice != slices.Contains(c.off, "splice") || o.NoCoalesce != slices.Contains(c.off, "coalesce") {
+		if off.apply(&o); o.NoSplice != slices.Contains(c.off, "splice") || o.NoCoalesce != slices.Contains(c.off, "coalesce") || o.NoPages != slices.Contains(c.off, "pages") {
 			t.Errorf("%q: %+v", c.text, o)
 		}
 	}

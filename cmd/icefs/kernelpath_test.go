@@ -108,6 +108,67 @@ func TestKernelPaths(t *testing.T) {
 	}
 }
 
+// TestSplicedPieces: requests over the ends of stored chunks are spliced piece by
+// piece, of whatever length and from wherever they are, and give the same bytes
+// as copies. Pieces begin and end within pages, so that some take more pages of a
+// pipe than there are.
+func TestSplicedPieces(t *testing.T) {
+	schema := iceberg.NewSchema(0, iceberg.NestedField{ID: 1, Name: "a", Type: iceberg.PrimitiveTypes.Bool},
+		iceberg.NestedField{ID: 2, Name: "b", Type: iceberg.PrimitiveTypes.Int64}, iceberg.NestedField{ID: 3, Name: "c", Type: iceberg.PrimitiveTypes.Bool})
+	tab := fixture.New(filepath.Join(t.TempDir(), "t"), fixture.Options{Schema: schema})
+	random := rand.New(rand.NewPCG(3, 4))
+	tx := tab.Begin()
+	for range 16 {
+		rows := make([]fixture.Row, 16_500) // fewer would be taken together
+		for i := range rows {
+			rows[i] = fixture.Row{"a": random.IntN(2) == 0, "b": random.Int64(), "c": random.IntN(2) == 0}
+		}
+		tx.Append(rows...)
+	}
+	tx.Commit()
+	if err := tab.Err(); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(startMount(t, tab.Dir(), "256", "--layout-options", "kernel=off"), "current", "data.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := startMount(t, tab.Dir(), "256")
+	f, err := os.Open(filepath.Join(dir, "current", "data.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	buf := make([]byte, 768<<10)
+	edges := func() (off, n int) { // where pieces are short, lengths that nearly fill a pipe
+		off = random.IntN(10) << 12
+		if random.IntN(2) == 0 {
+			off = len(want)&^4095 - random.IntN(40)<<12
+		}
+		return off, (32 - random.IntN(8)) << 12
+	}
+	for i := range 600 {
+		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil { // requests as long as reads
+			t.Fatal(err)
+		}
+		off, n := random.IntN(len(want)), 1+random.IntN(len(buf))
+		if i < 300 { // before pipes have become longer, for longer reads
+			off, n = edges()
+		}
+		got, err := f.ReadAt(buf[:n], int64(off))
+		if end := min(off+n, len(want)); got != end-off || !bytes.Equal(buf[:got], want[off:end]) {
+			t.Fatalf("%d bytes of %d at %d, %v", got, n, off, err)
+		}
+	}
+	c := counters(t, dir)
+	if c["spliced_bytes_total"] < c["copied_bytes_total"]/2 || len(want) < 1<<20 {
+		t.Errorf("%d bytes were spliced and %d copied of %d", c["spliced_bytes_total"], c["copied_bytes_total"], len(want))
+	}
+}
+
 // TestReplacedSource: whoever has a part open goes on with the file it was opened
 // on; a file put in its place, or cut, is never served in its stead.
 func TestReplacedSource(t *testing.T) {

@@ -71,6 +71,7 @@ func (s *session) stateMetrics() []metric {
 		{"cache_misses_total", "Values not found in memory.", func() int64 { return s.memory.Stats().Misses }, true},
 		{"cache_bytes", "Bytes of the values kept in memory.", func() int64 { return s.memory.Stats().Bytes }, false},
 		{"cache_max_bytes", "Budget of the values kept in memory.", func() int64 { return s.memory.Stats().MaxBytes }, false},
+		{"disk_cache_bytes", "Bytes in use in the cache folder, of all mounts that share it.", s.disk.Bytes, false},
 		{"calls_running", "Calls under way.", func() int64 { _, n := s.activity.Status(0); return int64(n) }, false},
 		{"failures_total", "Failures told in the log.", func() int64 { st, _ := s.activity.Status(0); return st.Failed }, true},
 	}

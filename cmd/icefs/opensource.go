@@ -37,14 +37,15 @@ func catalogOf(src string, given map[string]string, user catalogConfigs) (map[st
 // openCatalog opens SOURCE; given are the properties of flags.
 func (s *session) openCatalog(ctx context.Context, given map[string]string) error {
 	opt := warehouse.Options{
-		AllowPaths: s.opt.allowPaths,
-		Remotes:    s.stores,
-		Refresh:    catalogRefresh(s.opt.refresh),
-		Cache:      s.memory,
-		Properties: given,
-		Timeout:    s.opt.timeout,
-		Log:        s.log,
-		Stats:      &s.warehouse,
+		AllowPaths:  s.opt.allowPaths,
+		Remotes:     s.stores,
+		Refresh:     catalogRefresh(s.opt.refresh),
+		Cache:       s.memory,
+		Properties:  given,
+		Timeout:     s.opt.timeout,
+		MemoryBytes: s.opt.memory,
+		Log:         s.log,
+		Stats:       &s.warehouse,
 	}
 	props, err := catalogOf(s.source, given, userCatalogs())
 	if err != nil {

@@ -31,6 +31,11 @@ type watchedStore struct {
 	reads *sourceReads
 }
 
+var _ source.Placed = watchedStore{}
+
+// Place implements source.Placed.
+func (s watchedStore) Place() string { return source.PlaceOf(s.Store) }
+
 // Open implements source.Store.
 func (s watchedStore) Open(ctx context.Context, location string) (source.Object, error) {
 	ctx, cancel := s.reads.limit(ctx)
@@ -81,4 +86,4 @@ var _ source.Filer = watchedFiler{}
 func (f watchedFiler) OpenFile() (*os.File, error) { return f.filer.OpenFile() }
 
 // Borrow implements source.Filer.
-func (f watchedFiler) Borrow() (*os.File, func(), error) { return f.filer.Borrow() }
+func (f watchedFiler) Borrow() (*os.File, func() error, error) { return f.filer.Borrow() }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"icefs": main, helperName: main})
+	testscript.Main(m, map[string]func(){"icefs": main, helperName: main, mountsName: runMounts})
 }
 
 // TestScripts runs icefs as users do: as a process of its own. $TABLES is the

@@ -199,6 +199,7 @@ func (s *session) checkCacheDir() error {
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{
 		Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet, Counters: &s.equality, KeyBytes: min(s.opt.memory/8, deletes.DefaultKeyBytes),
+		MemoryBytes: s.opt.memory,
 	})
 	options := merge.Options{
 		Cache:           s.memory,

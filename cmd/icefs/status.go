@@ -62,6 +62,7 @@ type memoryCacheStatus struct {
 
 type diskCacheStatus struct {
 	Dir      string `json:"dir"`
+	Bytes    int64  `json:"bytes"` // in use, of all mounts that share it
 	MaxBytes int64  `json:"max_bytes"`
 }
 
@@ -122,7 +123,7 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 	c := s.memory.Stats()
 	st.Caches.Memory = memoryCacheStatus{c.Bytes, c.MaxBytes, c.Hits, c.Misses, c.Rejected}
 	if s.disk != nil {
-		st.Caches.Disk = &diskCacheStatus{s.opt.cacheDir, s.opt.cacheSize}
+		st.Caches.Disk = &diskCacheStatus{s.opt.cacheDir, s.disk.Bytes(), s.opt.cacheSize}
 	}
 	seen, running := s.activity.Status(oldestCalls)
 	// Lists, also when they are empty.

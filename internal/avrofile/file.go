@@ -40,7 +40,8 @@ var (
 // Bounds on what a file may make a reader allocate.
 const (
 	maxHeader  = 16 << 20  // metadata, schema included
-	maxBlock   = 256 << 20 // a block, stored or decompressed
+	maxBlock   = 256 << 20 // a block, as stored
+	maxDecoded = 64 << 20  // a block, decompressed: writers end one after some 64 KiB
 	maxRows    = 1 << 31   // rows of a block
 	syncSize   = 16
 	windowSize = 64 << 10 // least bytes read at a time when blocks are indexed

@@ -168,7 +168,7 @@ func (r *RowReader) load(ctx context.Context) error {
 	data := r.stored[:b.Size]
 	if r.codec != nil {
 		var err error
-		if data, err = r.codec.(ocf.BoundedDecompressor).DecompressBounded(data, maxBlock); err != nil {
+		if data, err = r.codec.(ocf.BoundedDecompressor).DecompressBounded(data, maxDecoded); err != nil {
 			return r.file.corrupt("block %d: %v", r.block-1, err)
 		}
 	}

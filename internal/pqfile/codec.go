@@ -154,6 +154,10 @@ func hadoopLZ4(src, dst []byte) (n int, err error) {
 	return n, nil
 }
 
+// zstdMargin is how much longer an output has to be for the decoder to copy in
+// whole blocks of 16 bytes.
+const zstdMargin = 16
+
 func (p *Pools) uncompressZstd(buf, src []byte, size int) ([]byte, error) {
 	if size/maxZstdRatio > len(src) {
 		return buf, errSize
@@ -167,12 +171,12 @@ func (p *Pools) uncompressZstd(buf, src []byte, size int) ([]byte, error) {
 		}
 	}
 	defer p.zstd.Put(d)
-	buf = grow(buf, size)
-	out, err := d.DecodeAll(src, buf[:0:size])
+	buf = grow(buf, size+zstdMargin)
+	out, err := d.DecodeAll(src, buf[:0:size+zstdMargin])
 	if err != nil || len(out) != size {
 		return buf, errors.Join(err, errSize)
 	}
-	return buf, nil // the limit to buf's capacity makes it decode in place
+	return buf[:size], nil // the limit to buf's capacity makes it decode in place
 }
 
 // readExactly reads size bytes from r, which must end there. Above streamedSize

@@ -307,7 +307,7 @@ func (r *ColumnReader) seek(ctx context.Context, target int64) error {
 		p.peeked = raw
 	}
 	*p = pageCursor{began: true}
-	r.scanner = r.chunk.Scan(at.Offset, end)
+	r.scan(at.Offset)
 	raw, err := r.nextRaw(ctx)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ type PageDecoder struct {
 
 // buffers is what decoders take turns to use.
 type buffers struct {
+	window   []byte   // of a PageScanner
 	body     []byte   // uncompressed page
 	rep, def []uint8  // levels
 	fixed    []byte   // fixed-width values
@@ -67,7 +68,7 @@ func (d *PageDecoder) Release() {
 		return
 	}
 	d.buffers = nil
-	total := cap(b.body) + cap(b.rep) + cap(b.def) + cap(b.fixed) + cap(b.bools) + cap(b.data) +
+	total := cap(b.window) + cap(b.body) + cap(b.rep) + cap(b.def) + cap(b.fixed) + cap(b.bools) + cap(b.data) +
 		4*(cap(b.offsets)+cap(b.index)+cap(b.lengths)) + 8*cap(b.deltas) + cap(b.prefix)
 	if total <= maxKeptBuffer {
 		d.chunk.File.pools.buffers.Put(b)

@@ -9,9 +9,6 @@ import (
 // maxDeltaBlock bounds a delta block; writers use 128 to some thousand values.
 const maxDeltaBlock = 1 << 20
 
-// maxDeltaBytes bounds what the shared prefixes of one page can expand to.
-const maxDeltaBytes = math.MaxInt32
-
 // deltaReader decodes DELTA_BINARY_PACKED:
 //
 //	header  block size, miniblocks a block, values, first value (zigzag)
@@ -218,8 +215,8 @@ func (d *PageDecoder) expandPrefixes(suffixes []byte, n int) error {
 	for i, shared := range d.lengths {
 		total += int(shared) + int(d.offsets[i+1]-d.offsets[i])
 	}
-	if total > maxDeltaBytes {
-		return fmt.Errorf("%w: page expands to %d bytes", ErrUnsupported, total)
+	if int64(total) > min(d.chunk.File.maxPage, math.MaxInt32) {
+		return fmt.Errorf("%w: page expands to %d bytes (a larger --memory allows more)", ErrUnsupported, total)
 	}
 	if total > len(suffixes)*maxSnappyRatio+streamedSize {
 		d.data = d.data[:0] // doubtful: let memory grow with what is found valid

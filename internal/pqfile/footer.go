@@ -28,8 +28,8 @@ const (
 
 	// tailRead is what Open reads at first: most footers fit.
 	tailRead = 64 << 10
-	// maxFooter bounds a footer: ten times what 32,768 row groups of a hundred
-	// columns take would still fit.
+	// maxFooter bounds a footer, whatever the budget: ten times what 32,768 row
+	// groups of a hundred columns take would still fit.
 	maxFooter = 1 << 30
 )
 
@@ -48,6 +48,9 @@ type Options struct {
 	// Pools lends page buffers and decompressors to the file's decoders; share
 	// one among all files of a process. Nil: the file has its own.
 	Pools *Pools
+	// MemoryBytes is the budget of the process: footers, and pages when they are
+	// decoded, may take a part of it. 0 = 1 GiB.
+	MemoryBytes int64
 }
 
 // File is a Parquet file with its footer parsed.
@@ -63,6 +66,7 @@ type File struct {
 	pools       *Pools
 	writer      writer
 	footerStart int64
+	maxPage     int64 // bytes that decoding a page may take
 
 	landmarksOnce sync.Once
 	landmarks     []int64 // see landmarkAfter
@@ -75,11 +79,12 @@ type File struct {
 
 // Open reads and checks the footer: one or two reads from the end.
 func Open(ctx context.Context, obj source.Object, opt Options) (*File, error) {
-	footer, tail, start, err := readFooter(ctx, obj)
+	footer, tail, start, err := readFooter(ctx, obj, footerLimit(opt.MemoryBytes))
 	if err != nil {
 		return nil, err
 	}
 	f := &File{Object: obj, stats: opt.Stats, pools: opt.Pools, footerStart: start}
+	f.setLimits(opt.MemoryBytes)
 	if f.stats == nil {
 		f.stats = &Stats{}
 	}
@@ -100,8 +105,8 @@ func Open(ctx context.Context, obj source.Object, opt Options) (*File, error) {
 }
 
 // readFooter returns the encoded footer, what was read of the end of the file for
-// it, and where the footer starts in the file.
-func readFooter(ctx context.Context, obj source.Object) (footer, tail []byte, start int64, err error) {
+// it, and where the footer starts in the file. One over limit is refused.
+func readFooter(ctx context.Context, obj source.Object, limit int64) (footer, tail []byte, start int64, err error) {
 	size := obj.Size()
 	if size < int64(len(magic)+trailerLen) {
 		return nil, nil, 0, fmt.Errorf("%s: %w: %d bytes are too short", obj.Location(), ErrCorrupt, size)
@@ -120,8 +125,11 @@ func readFooter(ctx context.Context, obj source.Object) (footer, tail []byte, st
 	}
 	n := int64(binary.LittleEndian.Uint32(trailer))
 	start = size - trailerLen - n
-	if start < int64(len(magic)) || n > maxFooter {
+	if start < int64(len(magic)) {
 		return nil, nil, 0, fmt.Errorf("%s: %w: footer of %d bytes in a file of %d", obj.Location(), ErrCorrupt, n, size)
+	}
+	if n > limit {
+		return nil, nil, 0, fmt.Errorf("%s: %w: footer of %d bytes (a larger --memory allows more)", obj.Location(), ErrUnsupported, n)
 	}
 	if n+trailerLen <= int64(len(tail)) {
 		return tail[len(tail)-trailerLen-int(n) : len(tail)-trailerLen], tail, start, nil

@@ -123,6 +123,9 @@ func (s *PageScanner) read(ctx context.Context) error {
 	if total > s.to-s.pos {
 		return s.wrap(fmt.Errorf("%w: page of %d bytes is cut after %d", ErrCorrupt, total, s.to-s.pos))
 	}
+	if err := s.chunk.checkPage(&p.Header); err != nil {
+		return s.wrap(err)
+	}
 	if err := s.fill(ctx, total); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func corruptEOF(what string, err error) error {
 const (
 	minSchemaElement = 3
 	minRowGroup      = 5
-	minColumnChunk   = 3
+	minColumnChunk   = 18 // with its metadata, encrypted or not
 	minSortingColumn = 5
 	minKeyValue      = 3
 	minEncodingStats = 7

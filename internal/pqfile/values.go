@@ -15,7 +15,9 @@ type Values struct {
 	Data    []byte   // byte arrays: value i is Data[Offsets[i]:Offsets[i+1]]
 	Offsets []uint32 // N+1
 
-	Dict  *Values  // dictionary-coded: value i is Dict's value Index[i]
+	// Dictionary-coded: value i is Dict's value Index[i]. Dict is never used for
+	// other values: it may be kept.
+	Dict  *Values
 	Index []uint32 // N; every index is checked against Dict.N
 }
 

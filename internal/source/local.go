@@ -234,7 +234,8 @@ func (o *localObject) Location() string { return o.location }
 // it in a few milliseconds, a hung network mount in one system call.
 const readStep = 4 << 20
 
-// ReadAt implements Object with pread.
+// ReadAt implements Object with pread. What was read counts only if the file is
+// still the one that was opened: its time is set before the first byte changes.
 func (o *localObject) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := checkRange(o, int64(len(p)), off); err != nil {
 		return 0, err
@@ -261,6 +262,9 @@ func (o *localObject) ReadAt(ctx context.Context, p []byte, off int64) (int, err
 			return n, fmt.Errorf("%w: %s", classify(err), o.location)
 		}
 	}
+	if err := o.pool.verify(o.descriptor, file); err != nil {
+		return 0, fmt.Errorf("%w: %s", err, o.location)
+	}
 	return n, nil
 }
 
@@ -282,12 +286,18 @@ func (o *localObject) OpenFile() (*os.File, error) {
 }
 
 // Borrow implements Filer.
-func (o *localObject) Borrow() (*os.File, func(), error) {
+func (o *localObject) Borrow() (*os.File, func() error, error) {
 	file, err := o.pool.acquire(o.descriptor)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %s", err, o.location)
 	}
-	return file, func() { o.pool.release(o.descriptor) }, nil
+	return file, func() error {
+		defer o.pool.release(o.descriptor)
+		if err := o.pool.verify(o.descriptor, file); err != nil {
+			return fmt.Errorf("%w: %s", err, o.location)
+		}
+		return nil
+	}, nil
 }
 
 // classify turns a system error into one that wraps a sentinel. Paths are left

@@ -198,6 +198,47 @@ func TestFileCutShortInPlace(t *testing.T) {
 	}
 }
 
+// TestFileWrittenToInPlace: what is read of a file that stayed open counts only
+// while nobody has written to it, and nothing does after that.
+func TestFileWrittenToInPlace(t *testing.T) {
+	ctx := context.Background()
+	path := write(t, filepath.Join(t.TempDir(), "x"), []byte("first"))
+	stamp := time.Unix(1_700_000_000, 123456789)
+	if err := os.Chtimes(path, stamp, stamp); err != nil {
+		t.Fatal(err)
+	}
+	o, err := newLocal(t, 0, filepath.Dir(path)).Open(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, 5)
+	if _, err := o.ReadAt(ctx, p, 0); err != nil || string(p) != "first" {
+		t.Fatalf("%q, %v", p, err)
+	}
+	_, release, err := o.(Filer).Borrow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := release(); !errors.Is(err, ErrChanged) {
+		t.Errorf("a descriptor borrowed before: %v", err)
+	}
+	if n, err := o.ReadAt(ctx, p, 0); n != 0 || !errors.Is(err, ErrChanged) {
+		t.Errorf("read again: %d, %v", n, err)
+	}
+	if err := os.Chtimes(path, stamp, stamp); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := o.ReadAt(ctx, p, 0); n != 0 || !errors.Is(err, ErrChanged) {
+		t.Errorf("with its time put back: %d, %v", n, err)
+	}
+	if _, _, err := o.(Filer).Borrow(); !errors.Is(err, ErrChanged) {
+		t.Errorf("borrowed again: %v", err)
+	}
+}
+
 func TestReplacedFileIsChangedForGood(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -50,6 +51,24 @@ func Mapped(s Store, prefixes []Prefix) Store {
 	slices.SortStableFunc(sorted, func(a, b Prefix) int { return len(Spelling(b.From)) - len(Spelling(a.From)) })
 	return &mapped{store: s, prefixes: sorted}
 }
+
+// Placed is a Store that opens locations elsewhere than where they say: equal
+// locations of two of them are files of one place only if their Places are equal.
+type Placed interface {
+	Store
+	Place() string
+}
+
+// PlaceOf returns a store's Place, which is empty if it is not Placed.
+func PlaceOf(s Store) string {
+	if p, ok := s.(Placed); ok {
+		return p.Place()
+	}
+	return ""
+}
+
+// Place implements Placed: it spells out the prefixes.
+func (m *mapped) Place() string { return fmt.Sprintf("%q", m.prefixes) }
 
 // Open implements Store. If nothing is found, the error is the one that says
 // most: not found before outside before unsupported.
@@ -123,8 +142,8 @@ type renamedFile struct {
 func (o *renamedFile) Location() string { return o.location }
 
 var (
-	_ Store = (*mapped)(nil)
-	_ Filer = (*renamedFile)(nil)
+	_ Placed = (*mapped)(nil)
+	_ Filer  = (*renamedFile)(nil)
 )
 
 // OpenFile implements Filer.

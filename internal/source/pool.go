@@ -140,6 +140,24 @@ func (p *Pool) use(d *descriptor) (*os.File, error) {
 	return d.file, nil
 }
 
+// verify fails, for good, if d's open file has been written to since d was made.
+// Its user calls it after reading.
+func (p *Pool) verify(d *descriptor, file *os.File) error {
+	fi, err := file.Stat()
+	if err != nil {
+		return classify(err)
+	}
+	if identityOf(fi) == d.id {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d.changed == nil {
+		d.changed = fmt.Errorf("%w: it was written to in place", ErrChanged)
+	}
+	return d.changed
+}
+
 // release ends a use of d's file.
 func (p *Pool) release(d *descriptor) {
 	p.mu.Lock()

@@ -2,8 +2,8 @@
 // manifests and metadata, in local folders and object stores.
 //
 // An Object never changes under its reader: the bytes behind it are checked
-// against its Version whenever a descriptor is opened anew, and a difference is
-// ErrChanged, for good. Objects need no closing (descriptors are pooled) and
+// against its Version whenever a descriptor is opened anew, and after each read,
+// and a difference is ErrChanged, for good. Objects need no closing (descriptors are pooled) and
 // are safe for concurrent use.
 //
 // Every location comes from table metadata, which is untrusted: a Store opens
@@ -55,6 +55,7 @@ type Filer interface {
 	// OpenFile returns a descriptor of the caller's own, which it closes.
 	OpenFile() (*os.File, error)
 	// Borrow returns a descriptor that others read from as well. The caller calls
-	// release once it is done, and neither closes nor seeks it.
-	Borrow() (f *os.File, release func(), err error)
+	// release once it is done, and neither closes nor seeks it. If release fails,
+	// the file has changed, and what was read is worth nothing.
+	Borrow() (f *os.File, release func() error, err error)
 }

@@ -219,17 +219,48 @@ func (d *tableDir) errorFile(err error) *staticFile {
 	return d.fixedFile(nameError, []byte(text))
 }
 
-func (d *tableDir) rawMetadata(ctx context.Context) (*staticFile, bool) {
+// rawMetadata is metadata.json of a table that cannot be loaded. It may be of any
+// length, and is not kept: it is read again when it is opened.
+func (d *tableDir) rawMetadata(ctx context.Context) (*rawFile, bool) {
 	raw, err := d.src.RawMetadata(ctx)
 	if err != nil || raw == nil {
 		return nil, false
 	}
-	return d.fixedFile(nameMetadata, raw), true
+	return &rawFile{dir: d, id: d.fixedID(nameMetadata, raw), size: int64(len(raw))}, true
 }
 
 func (d *tableDir) fixedFile(name string, content []byte) *staticFile {
-	id := snapshot.HashID("failed", d.path, name, string(content))
-	return &staticFile{content: content, id: id, place: d.path, mtime: Fixed()}
+	return &staticFile{content: content, id: d.fixedID(name, content), place: d.path, mtime: Fixed()}
+}
+
+func (d *tableDir) fixedID(name string, content []byte) snapshot.ID {
+	return snapshot.HashID("failed", d.path, name, string(content))
+}
+
+// rawFile is a file as rawMetadata found it.
+type rawFile struct {
+	dir  *tableDir
+	id   snapshot.ID
+	size int64
+}
+
+var _ File = (*rawFile)(nil)
+
+func (f *rawFile) Attr(context.Context) (Attr, error) {
+	return Attr{Kind: KindFile, Ino: f.id.Inode(), Generation: generation(f.id, f.dir.path), MTime: Fixed()}, nil
+}
+
+func (f *rawFile) Size(context.Context) (int64, error) { return f.size, nil }
+
+func (f *rawFile) Open(ctx context.Context) (merge.Handle, error) {
+	raw, err := f.dir.src.RawMetadata(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f.dir.fixedID(nameMetadata, raw) != f.id {
+		return nil, fmt.Errorf("%s: %w: it was replaced", nameMetadata, ErrExpired)
+	}
+	return newBytesHandle(raw), nil
 }
 
 // staticFile is a file with its content in memory.

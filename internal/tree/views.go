@@ -153,8 +153,8 @@ func (g *guardedFile) OpenFile(ctx context.Context) (*os.File, error) {
 
 func (g *guardedFile) Stored(ctx context.Context) bool { return g.file.Stored(ctx) }
 
-func (g *guardedFile) Borrow(ctx context.Context, off int64, n int) (*os.File, int64, func(), bool) {
-	return g.file.Borrow(ctx, off, n)
+func (g *guardedFile) Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error) {
+	return g.file.Borrow(ctx, off, n, each)
 }
 
 // partsDir has one file for each live data file of a snapshot.

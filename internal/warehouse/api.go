@@ -50,7 +50,10 @@ type Options struct {
 	AllowPaths []string      // further folders that tables may lie in: paths, or URLs of an object store
 	Refresh    time.Duration // 0 = DefaultRefresh, negative = at every call
 	Cache      Cache         // nil = everything read is kept
-	Pool       *source.Pool  // nil = a pool of the default size
+	// MemoryBytes is the budget of the process; what one table's files may take is
+	// a part of it. 0 = 1 GiB.
+	MemoryBytes int64
+	Pool        *source.Pool // nil = a pool of the default size
 	// Remotes opens object stores; nil = local files alone.
 	Remotes source.Remotes
 	// Properties are file-IO properties that the user has set (source.Access);
@@ -77,6 +80,7 @@ type env struct {
 	cache  Cache
 	stats  *Stats
 	log    *slog.Logger
+	limits limits
 
 	schemas  schemas
 	unlisted sync.Map // folders that could not be listed, once logged
@@ -108,6 +112,7 @@ func newEnv(opt Options, roots ...string) (*env, error) {
 		cache:  opt.Cache,
 		stats:  opt.Stats,
 		log:    opt.Log,
+		limits: newLimits(opt.MemoryBytes),
 	}, nil
 }
 

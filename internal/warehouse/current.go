@@ -149,8 +149,8 @@ func (t *folderTable) locate(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: no metadata file in %s", ErrGone, t.dir)
 	}
 	if hinted {
-		if name, ok := t.hinted(ctx, names); ok {
-			return join(t.dir, name), nil
+		if name, err := t.hinted(ctx, names); name != "" || err != nil {
+			return join(t.dir, name), err
 		}
 	}
 	name, err := t.newest(ctx, names)
@@ -165,19 +165,25 @@ const hintName = "version-hint.text"
 // maxHint bounds what is read of version-hint.text: a number or a file name.
 const maxHint = 1024
 
-// hinted returns the file that version-hint.text leads to, if it resolves.
-func (t *folderTable) hinted(ctx context.Context, names []metadataName) (string, bool) {
+// hinted returns the file that version-hint.text leads to; empty if it does not
+// resolve, or is gone by now.
+func (t *folderTable) hinted(ctx context.Context, names []metadataName) (string, error) {
 	o, err := t.env.reach.Open(ctx, join(t.dir, hintName))
-	if err != nil || o.Size() > maxHint {
-		return "", false
+	if errors.Is(err, source.ErrNotFound) || err == nil && o.Size() > maxHint {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
 	}
 	text := make([]byte, o.Size())
-	if _, err := o.ReadAt(ctx, text, 0); err != nil {
-		return "", false
+	if _, err := o.ReadAt(ctx, text, 0); errors.Is(err, source.ErrNotFound) {
+		return "", nil
+	} else if err != nil {
+		return "", err
 	}
 	at, ok := resolveHint(strings.TrimSpace(string(text)), names)
 	if !ok {
-		return "", false
+		return "", nil
 	}
 	for at.number >= 0 {
 		next := numbered(names, at.number+1, at.hadoop)
@@ -185,11 +191,22 @@ func (t *folderTable) hinted(ctx context.Context, names []metadataName) (string,
 			break
 		}
 		if len(next) > 1 {
-			return "", false // several files of one number: decided by their contents
+			return "", nil // several files of one number: decided by their contents
 		}
 		at = next[0]
 	}
-	return at.name, true
+	return at.name, nil
+}
+
+// unread reports whether err says that bytes could not be had: it tells nothing
+// of what they are, and may be over at the next try.
+func unread(err error) bool {
+	for _, e := range []error{source.ErrRead, source.ErrNotFound, source.ErrTruncated, source.ErrChanged, context.DeadlineExceeded} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // resolveHint finds the file a hint means: a number (of vN, else of the only
@@ -225,7 +242,8 @@ func numbered(names []metadataName, number int64, hadoop bool) (found []metadata
 // tolerance of the Java implementation when it checks its logs).
 const clockSkew = 60_000 // ms
 
-// newest chooses by number and last-updated-ms, and logs what was not plain.
+// newest chooses by number and last-updated-ms, and logs what was not plain. A
+// file that cannot be read might be the newest: it is an error.
 func (t *folderTable) newest(ctx context.Context, names []metadataName) (string, error) {
 	slices.SortFunc(names, func(a, b metadataName) int {
 		if a.number != b.number {
@@ -248,6 +266,9 @@ func (t *folderTable) newest(ctx context.Context, names []metadataName) (string,
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
+		if unread(err) {
+			return "", err
+		}
 		t.heads = heads
 		return best.name, nil // its parse will say what is wrong
 	}
@@ -260,6 +281,9 @@ func (t *folderTable) newest(ctx context.Context, names []metadataName) (string,
 		if err != nil {
 			if ctx.Err() != nil {
 				return "", ctx.Err()
+			}
+			if unread(err) && !errors.Is(err, source.ErrNotFound) {
+				return "", err
 			}
 			continue
 		}
@@ -333,7 +357,7 @@ func (t *folderTable) head(ctx context.Context, name string, keep map[string]hea
 	}
 	h, ok := t.heads[o.Version()]
 	if !ok {
-		if h, err = readHead(ctx, o); err != nil {
+		if h, err = readHead(ctx, o, t.env.limits.metadata); err != nil {
 			return head{}, err
 		}
 	}
@@ -342,41 +366,65 @@ func (t *folderTable) head(ctx context.Context, name string, keep map[string]hea
 }
 
 // readHead decodes a metadata file only as far as its head, which writers put
-// first.
-func readHead(ctx context.Context, o source.Object) (h head, err error) {
-	plain, err := decompress(bufio.NewReaderSize(&sequential{ctx: ctx, object: o}, 4<<10))
+// first. Other members are passed over token by token.
+func readHead(ctx context.Context, o source.Object, limit int64) (h head, err error) {
+	plain, _, err := decompress(bufio.NewReaderSize(&sequential{ctx: ctx, object: o}, 4<<10))
 	if err != nil {
 		return h, err
 	}
-	d := json.NewDecoder(io.LimitReader(plain, maxMetadata))
+	corrupt := func(err error) (head, error) {
+		return head{}, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+	}
+	d := json.NewDecoder(io.LimitReader(plain, limit))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return h, fmt.Errorf("%w: %s: not a JSON object", ErrCorrupt, o.Location())
+		return corrupt(errors.New("not a JSON object"))
 	}
 	for seen := 0; seen < 2; {
 		token, err := d.Token()
 		if err != nil {
-			return h, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+			return corrupt(err)
 		}
-		if token == json.Delim('}') {
+		switch token {
+		case json.Delim('}'):
 			if seen == 0 {
-				return h, fmt.Errorf("%w: %s: no last-updated-ms", ErrCorrupt, o.Location())
+				return corrupt(errors.New("no last-updated-ms"))
 			}
 			return h, nil
-		}
-		var target any = new(json.RawMessage)
-		switch token {
 		case "last-updated-ms":
-			target = &h.LastUpdated
+			err = d.Decode(&h.LastUpdated)
 			seen++
 		case "table-uuid":
-			target = &h.UUID
+			err = d.Decode(&h.UUID)
 			seen++
+		default:
+			err = passValue(d)
 		}
-		if err := d.Decode(target); err != nil {
-			return h, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+		if err != nil {
+			return corrupt(err)
 		}
 	}
 	return h, nil
+}
+
+// passValue passes over a value.
+func passValue(d *json.Decoder) error {
+	for depth := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > maxNesting {
+				return errNested
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
 }
 
 // sequential reads an object from its beginning.

@@ -39,6 +39,7 @@ type entryReader struct {
 	partitions map[string]map[int]any
 	last       lastPartition
 	bytes      int64 // kept by files, about
+	limit      int64 // of bytes; 0 = none
 }
 
 // lastPartition is the partition of the entry before: most often the next one's.
@@ -101,6 +102,9 @@ func (r *entryReader) read(stored []byte) error {
 		for range rows {
 			if err := r.entry(&d); err != nil {
 				return err
+			}
+			if r.limit > 0 && r.bytes > r.limit {
+				return tooLarge("a manifest's list of files", r.limit)
 			}
 		}
 		if d.failed || d.at != len(block) {

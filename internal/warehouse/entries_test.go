@@ -160,7 +160,7 @@ func contentOf(t *testing.T, l *Loaded, location string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := readAll(context.Background(), o)
+	raw, err := readAll(context.Background(), o, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -212,7 +212,11 @@ type compiled[T any] struct {
 }
 
 // maxSchemas bounds what is kept; with more, some are parsed again.
-const maxSchemas = 256
+// maxSchemaText bounds the text of one: a hundred times that of the spec's fields.
+const (
+	maxSchemas    = 256
+	maxSchemaText = 1 << 20
+)
 
 // get returns what a schema was compiled to, or compiles it.
 func (c *compiled[T]) get(text []byte, compile func(*avroType) (*T, error)) (*T, error) {
@@ -221,6 +225,9 @@ func (c *compiled[T]) get(text []byte, compile func(*avroType) (*T, error)) (*T,
 	c.mu.Unlock()
 	if known != nil {
 		return known, nil
+	}
+	if len(text) > maxSchemaText {
+		return nil, fmt.Errorf("%w: an Avro schema of %d bytes in a manifest", ErrUnsupported, len(text))
 	}
 	parsed, err := avro.Parse(string(text), avro.WithLaxNames(nil))
 	if err != nil {

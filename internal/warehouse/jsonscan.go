@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 )
 
@@ -13,6 +14,9 @@ import (
 // are used are decoded. What is skipped is checked no further than that.
 
 var errJSON = errors.New("malformed JSON")
+
+// errNested is of JSON that no writer makes.
+var errNested = fmt.Errorf("JSON nested deeper than %d", maxNesting)
 
 // members calls f with the key and the text of every member of an object.
 func members(object []byte, f func(key, value []byte) error) error {
@@ -117,6 +121,9 @@ func skipValue(text []byte, at int) (int, error) {
 			}
 			at = end
 		case '{', '[':
+			if len(open) == maxNesting {
+				return 0, errNested
+			}
 			open = append(open, c+2) // '}' and ']' in ASCII
 			at++
 			continue

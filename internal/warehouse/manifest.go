@@ -32,7 +32,7 @@ func (l *Loaded) manifests(ctx context.Context, s *snapshot.Snapshot) ([]manifes
 	}
 	list, err := l.env.cache.Get(ctx, "list|"+o.Version(), func(ctx context.Context) (any, int64, error) {
 		l.env.stats.ListsRead.Add(1)
-		raw, err := readAll(ctx, o)
+		raw, err := readAll(ctx, o, l.env.limits.metadata)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -55,6 +55,9 @@ func (l *Loaded) manifests(ctx context.Context, s *snapshot.Snapshot) ([]manifes
 // inlineManifests describes the manifests that a v1 snapshot lists itself. Their
 // own headers tell the partition spec.
 func (l *Loaded) inlineManifests(ctx context.Context, s *snapshot.Snapshot) ([]manifestFile, error) {
+	if s.Manifests == nil { // not even an empty list: files are somewhere, but where
+		return nil, fmt.Errorf("%w: snapshot %d names no manifest list", ErrCorrupt, s.ID)
+	}
 	list := make([]manifestFile, 0, len(s.Manifests))
 	for _, path := range s.Manifests {
 		h, err := l.header(ctx, path)
@@ -117,14 +120,14 @@ func (l *Loaded) readManifest(ctx context.Context, m manifestFile, metricIDs []i
 	key := fmt.Sprintf("manifest|%s|%d|%d|%d|%d|%d|%v", o.Version(), m.version, m.sequence, m.specID, m.snapshot, m.firstRow, metricIDs)
 	v, err := l.env.cache.Get(ctx, key, func(ctx context.Context) (any, int64, error) {
 		l.env.stats.ManifestsRead.Add(1)
-		raw, err := readAll(ctx, o)
+		raw, err := readAll(ctx, o, l.env.limits.metadata)
 		if err != nil {
 			return nil, 0, err
 		}
 		if err := readable(o, raw); err != nil {
 			return nil, 0, err
 		}
-		r := entryReader{table: l.table, manifest: m, schemas: &l.env.schemas, metricIDs: metricIDs}
+		r := entryReader{table: l.table, manifest: m, schemas: &l.env.schemas, metricIDs: metricIDs, limit: l.env.limits.manifest}
 		if err := guard(o, func() error { return named(o, r.read(raw)) }); err != nil {
 			return nil, 0, err
 		}

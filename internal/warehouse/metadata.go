@@ -3,6 +3,7 @@ package warehouse
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -33,22 +34,18 @@ type metadataFile struct {
 	CurrentSchemaID *int
 	PartitionSpec   json.RawMessage // v1: the fields alone
 	PartitionSpecs  []json.RawMessage
-	Properties      map[string]json.RawMessage
+	Properties      map[string]string // those that are text
 	CurrentSnapshot *int64
 	Snapshots       [][]byte
 	SnapshotLog     []logEntry
-	MetadataLog     []metadataLogEntry
+	MetadataLog     []string // folders of its files, each once, oldest first
 	Refs            map[string]refEntry
-	EncryptionKeys  []json.RawMessage
+	Encrypted       bool // it lists encryption keys
 }
 
 type logEntry struct {
 	SnapshotID int64
 	Timestamp  int64
-}
-
-type metadataLogEntry struct {
-	File string `json:"metadata-file"`
 }
 
 type refEntry struct {
@@ -61,28 +58,35 @@ type refEntry struct {
 // same: the format version may.
 func readMetadataFile(raw []byte) (*metadataFile, error) {
 	m := &metadataFile{}
-	small := map[string]any{
+	values := map[string]any{
 		"format-version": &m.FormatVersion, "table-uuid": &m.UUID, "location": &m.Location, "last-updated-ms": &m.LastUpdated,
-		"schema": &m.Schema, "schemas": &m.Schemas, "current-schema-id": &m.CurrentSchemaID,
-		"partition-spec": &m.PartitionSpec, "partition-specs": &m.PartitionSpecs, "properties": &m.Properties,
-		"current-snapshot-id": &m.CurrentSnapshot, "metadata-log": &m.MetadataLog, "refs": &m.Refs,
-		"encryption-keys": &m.EncryptionKeys,
+		"current-schema-id": &m.CurrentSchemaID, "current-snapshot-id": &m.CurrentSnapshot,
+	}
+	lists := map[string]func(e []byte) error{
+		"schemas":         textsOf(&m.Schemas, "schemas", maxTableSchemas),
+		"partition-specs": textsOf(&m.PartitionSpecs, "partition specs", maxSpecs),
+		"snapshots":       textsOf(&m.Snapshots, "snapshots", maxSnapshots),
+		"snapshot-log":    m.addLogEntry,
+		"metadata-log":    m.addMetadataFolder,
+		"encryption-keys": func([]byte) error { m.Encrypted = true; return nil },
 	}
 	var failure error
 	err := members(raw, func(key, value []byte) error {
 		var err error
-		switch target, ok := small[string(key)]; {
-		case ok:
+		switch target, list := values[string(key)], lists[string(key)]; {
+		case target != nil:
 			err = json.Unmarshal(value, target)
-		case string(key) == "snapshots":
-			m.Snapshots = nil
-			err = elements(value, func(e []byte) error {
-				m.Snapshots = append(m.Snapshots, e)
-				return nil
-			})
-		case string(key) == "snapshot-log":
-			m.SnapshotLog = nil
-			err = elements(value, m.addLogEntry)
+		case list != nil:
+			m.forget(string(key))
+			err = elements(value, list)
+		case string(key) == "schema":
+			m.Schema = value
+		case string(key) == "partition-spec":
+			m.PartitionSpec = value
+		case string(key) == "properties":
+			m.Properties, err = properties(value)
+		case string(key) == "refs":
+			m.Refs, err = readRefs(value)
 		}
 		if err != nil && failure == nil {
 			failure = fmt.Errorf("%s: %w", key, err)
@@ -92,7 +96,37 @@ func readMetadataFile(raw []byte) (*metadataFile, error) {
 	return m, cmp.Or(err, failure)
 }
 
+// forget empties a list: of two members of one name the last counts.
+func (m *metadataFile) forget(list string) {
+	switch list {
+	case "schemas":
+		m.Schemas = nil
+	case "partition-specs":
+		m.PartitionSpecs = nil
+	case "snapshots":
+		m.Snapshots = nil
+	case "snapshot-log":
+		m.SnapshotLog = nil
+	case "metadata-log":
+		m.MetadataLog = nil
+	}
+}
+
+// textsOf adds the texts of an array's elements to a list.
+func textsOf[T ~[]byte](list *[]T, what string, limit int) func(e []byte) error {
+	return func(e []byte) error {
+		if len(*list) == limit {
+			return overCount(what, limit)
+		}
+		*list = append(*list, e)
+		return nil
+	}
+}
+
 func (m *metadataFile) addLogEntry(text []byte) error {
+	if len(m.SnapshotLog) == maxSnapshots {
+		return overCount("entries of the snapshot log", maxSnapshots)
+	}
 	var e logEntry
 	err := members(text, func(key, value []byte) (err error) {
 		switch string(key) {
@@ -107,15 +141,55 @@ func (m *metadataFile) addLogEntry(text []byte) error {
 	return err
 }
 
+// addMetadataFolder adds the folder of an entry of the metadata log. Of more than
+// maxBaked the newest are kept.
+func (m *metadataFile) addMetadataFolder(text []byte) error {
+	var file string
+	err := members(text, func(key, value []byte) (err error) {
+		if string(key) == "metadata-file" {
+			file, err = jsonText(value)
+		}
+		return err
+	})
+	folder := folderOf(file)
+	m.MetadataLog = slices.DeleteFunc(m.MetadataLog, func(f string) bool { return f == folder })
+	m.MetadataLog = append(m.MetadataLog, folder)
+	if len(m.MetadataLog) > maxBaked {
+		m.MetadataLog = slices.Delete(m.MetadataLog, 0, 1)
+	}
+	return err
+}
+
+// readRefs decodes the branches and tags.
+func readRefs(object []byte) (map[string]refEntry, error) {
+	if isNull(object) {
+		return nil, nil
+	}
+	refs := map[string]refEntry{}
+	err := members(object, func(key, value []byte) error {
+		if len(refs) == maxRefs {
+			return overCount("branches and tags", maxRefs)
+		}
+		var r refEntry
+		err := json.Unmarshal(value, &r)
+		refs[string(key)] = r
+		return err
+	})
+	return refs, err
+}
+
 // maxFormatVersion is the newest format version that can be read.
 const maxFormatVersion = 3
 
 // parseMetadata decodes table metadata, and returns the folders that it was
 // written for. The snapshots' JSON is a part of raw.
-func parseMetadata(raw []byte, log *slog.Logger) (*snapshot.Table, baked, error) {
+func parseMetadata(raw []byte, bounds limits, log *slog.Logger) (*snapshot.Table, baked, error) {
 	m, err := readMetadataFile(raw)
 	if m.FormatVersion > maxFormatVersion { // of which nothing else need be as it is here
 		return nil, baked{}, fmt.Errorf("%w: format version %d is not supported", ErrUnsupported, m.FormatVersion)
+	}
+	if errors.Is(err, ErrUnsupported) {
+		return nil, baked{}, err
 	}
 	if err != nil {
 		return nil, baked{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
@@ -128,9 +202,12 @@ func parseMetadata(raw []byte, log *slog.Logger) (*snapshot.Table, baked, error)
 		Location:      m.Location,
 		FormatVersion: m.FormatVersion,
 		LastUpdated:   time.UnixMilli(m.LastUpdated).UTC(),
-		Properties:    properties(m.Properties),
+		Properties:    m.Properties,
 		Metadata:      raw,
-		Encrypted:     len(m.EncryptionKeys) > 0,
+		Encrypted:     m.Encrypted,
+	}
+	if err := m.checkSchemas(bounds); err != nil {
+		return nil, baked{}, err
 	}
 	for _, step := range []func(*snapshot.Table, *metadataFile) error{setSchemas, setSpecs, setSnapshots} {
 		if err := step(t, m); err != nil {
@@ -144,15 +221,35 @@ func parseMetadata(raw []byte, log *slog.Logger) (*snapshot.Table, baked, error)
 }
 
 // properties keeps what is text.
-func properties(raw map[string]json.RawMessage) map[string]string {
-	p := make(map[string]string, len(raw))
-	for key, value := range raw {
-		var text string
-		if json.Unmarshal(value, &text) == nil {
-			p[key] = text
+func properties(object []byte) (map[string]string, error) {
+	p := map[string]string{}
+	if isNull(object) {
+		return p, nil
+	}
+	err := members(object, func(key, value []byte) error {
+		if len(p) == maxProperties {
+			return overCount("properties", maxProperties)
+		}
+		if text, err := jsonText(value); err == nil {
+			p[string(key)] = text
+		}
+		return nil
+	})
+	return p, err
+}
+
+// checkSchemas refuses schemas whose values would take too much memory or time.
+func (m *metadataFile) checkSchemas(bounds limits) error {
+	total := int64(0)
+	for _, raw := range append(m.Schemas, m.Schema) {
+		if total += int64(len(raw)); total > bounds.schemas {
+			return tooLarge("the JSON of the schemas", bounds.schemas)
+		}
+		if deep := nesting(raw); deep*len(raw) > maxSchemaWork {
+			return fmt.Errorf("%w: a schema of %d bytes that is nested %d deep", ErrUnsupported, len(raw), deep)
 		}
 	}
-	return p
+	return nil
 }
 
 // setSchemas takes the list, or the one schema of old v1 metadata. An old schema
@@ -278,7 +375,11 @@ func setNameMapping(t *snapshot.Table, log *slog.Logger) {
 		return
 	}
 	var mapping iceberg.NameMapping
-	if err := json.Unmarshal([]byte(text), &mapping); err != nil {
+	err := errNested
+	if deep := nesting([]byte(text)); deep <= maxNesting && deep*len(text) <= maxSchemaWork {
+		err = json.Unmarshal([]byte(text), &mapping)
+	}
+	if err != nil {
 		log.Warn("name mapping cannot be read: files without field ids will fail", "table", t.Location, "err", err)
 		return
 	}
@@ -362,8 +463,8 @@ func bakedFolders(t *snapshot.Table, m *metadataFile) (b baked) {
 		}
 	}
 	if len(b.metadata) == 0 {
-		for _, e := range slices.Backward(m.MetadataLog) {
-			add(&b.metadata, folderOf(e.File))
+		for _, folder := range slices.Backward(m.MetadataLog) {
+			add(&b.metadata, folder)
 		}
 	}
 	if len(b.metadata) == 0 && t.Location != "" {

@@ -20,7 +20,7 @@ func document(version int, parts ...string) []byte {
 
 func parse(t *testing.T, raw []byte) *snapshot.Table {
 	t.Helper()
-	table, _, err := parseMetadata(raw, slog.New(slog.DiscardHandler))
+	table, _, err := parseMetadata(raw, newLimits(0), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestMetadataRefused(t *testing.T) {
 		{"two snapshots of one id", document(2, `"snapshots":[{"snapshot-id":1,"timestamp-ms":1},{"snapshot-id":1,"timestamp-ms":2}]`), ErrCorrupt, "one id"},
 		{"broken spec", document(2, `"partition-specs":[{"spec-id":0}]`), ErrCorrupt, "spec"},
 	} {
-		_, _, err := parseMetadata(c.raw, slog.New(slog.DiscardHandler))
+		_, _, err := parseMetadata(c.raw, newLimits(0), slog.New(slog.DiscardHandler))
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
@@ -196,7 +196,7 @@ func TestBakedFolders(t *testing.T) {
 			[]string{"file:///wh/t/metadata"}, []string{"file:///wh/t", "file:/d", "file:/m"}},
 		{"a file at the root", []string{`"snapshots":[{"snapshot-id":1,"timestamp-ms":1,"manifest-list":"/a.avro"}]`}, []string{"/"}, []string{"file:///wh/t"}},
 	} {
-		_, b, err := parseMetadata(document(2, c.parts...), slog.New(slog.DiscardHandler))
+		_, b, err := parseMetadata(document(2, c.parts...), newLimits(0), slog.New(slog.DiscardHandler))
 		if err != nil || !slices.Equal(b.metadata, c.metadata) || !slices.Equal(b.data, c.data) {
 			t.Errorf("%s: %q, %q, %v", c.name, b.metadata, b.data, err)
 		}

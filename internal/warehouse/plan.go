@@ -100,7 +100,9 @@ func (l *Loaded) readManifests(ctx context.Context, list []manifestFile, metricI
 	}
 	n := 0
 	for _, m := range read {
-		n += len(m.files)
+		if n += len(m.files); n > l.env.limits.planned {
+			return nil, fmt.Errorf("%w: a snapshot of more than %d files (a larger --memory allows more)", ErrUnsupported, l.env.limits.planned)
+		}
 	}
 	files := make([]*snapshot.DataFile, 0, n)
 	for _, m := range read {

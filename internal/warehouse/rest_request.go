@@ -80,12 +80,16 @@ func (c *restCatalog) try(ctx context.Context, where string, header http.Header,
 	return rsp.Header, decodeAnswer(rsp.Body, target)
 }
 
+// maxAnswer bounds an answer that holds a table's metadata: five times what one of
+// 100,000 snapshots has.
+const maxAnswer = 256 << 20
+
 // decodeAnswer decodes JSON, or keeps it as it is if target is a *[]byte.
 func decodeAnswer(body io.Reader, target any) error {
 	limit := int64(maxPage)
 	raw, whole := target.(*[]byte)
 	if whole {
-		limit = maxMetadata
+		limit = maxAnswer
 	}
 	b, err := io.ReadAll(io.LimitReader(body, limit+1))
 	switch {

@@ -72,7 +72,7 @@ func (t *Table) Load(ctx context.Context) (*Loaded, error) {
 		return t.loaded, nil
 	}
 	t.loaded, t.err, t.version, t.at = loaded, err, "", time.Now()
-	if o != nil {
+	if o != nil && !unread(err) {
 		t.version = o.Version()
 	}
 	t.report(err)
@@ -113,14 +113,14 @@ func (t *Table) report(err error) {
 }
 
 // read parses a metadata file. Versions are compared by the file's own, so that
-// a file that fails is not read again until it changes.
+// a file that cannot be parsed is not read again until it changes.
 func (t *Table) read(ctx context.Context, o source.Object, a *access) (*Loaded, error) {
-	raw, err := readMetadata(ctx, o)
+	raw, err := readMetadata(ctx, o, t.env.limits.metadata)
 	if err != nil {
 		return nil, err
 	}
 	t.env.stats.MetadataRead.Add(1)
-	table, baked, err := parseMetadata(raw, t.env.log)
+	table, baked, err := parseMetadata(raw, t.env.limits, t.env.log)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Location(), err)
 	}
@@ -153,41 +153,48 @@ func (t *Table) RawMetadata(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readMetadata(ctx, o)
+	return readMetadata(ctx, o, t.env.limits.metadata)
 }
 
-// maxMetadata bounds a metadata file, decompressed, and a manifest: ten times
-// the largest seen (100,000 snapshots), and an allocation that can be borne.
-const maxMetadata = 512 << 20
-
-// readMetadata reads a metadata file and decompresses it.
-func readMetadata(ctx context.Context, o source.Object) ([]byte, error) {
-	stored, err := readAll(ctx, o)
+// readMetadata reads a metadata file of at most so many bytes and decompresses
+// it. It does so twice, and first to find out how long it is: nothing is allocated
+// for a file that only claims to be one.
+func readMetadata(ctx context.Context, o source.Object, limit int64) ([]byte, error) {
+	stored, err := readAll(ctx, o, limit)
 	if err != nil {
 		return nil, err
 	}
-	reader := bufio.NewReader(bytes.NewReader(stored))
-	plain, err := decompress(reader)
-	if err != nil {
+	corrupt := func(err error) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
 	}
-	if plain == io.Reader(reader) { // it was not compressed
+	plain, compressed, err := decompress(bufio.NewReader(bytes.NewReader(stored)))
+	if err != nil {
+		return corrupt(err)
+	}
+	if !compressed {
 		return stored, nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(plain, maxMetadata+1))
+	n, err := io.Copy(io.Discard, io.LimitReader(plain, limit+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, o.Location(), err)
+		return corrupt(err)
 	}
-	if len(raw) > maxMetadata {
-		return nil, fmt.Errorf("%w: %s: over %d bytes", ErrUnsupported, o.Location(), maxMetadata)
+	if n > limit {
+		return nil, tooLarge(o.Location(), limit)
+	}
+	if plain, _, err = decompress(bufio.NewReader(bytes.NewReader(stored))); err != nil {
+		return corrupt(err)
+	}
+	raw := make([]byte, n)
+	if _, err := io.ReadFull(plain, raw); err != nil {
+		return corrupt(err)
 	}
 	return raw, nil
 }
 
-// readAll reads a whole object.
-func readAll(ctx context.Context, o source.Object) ([]byte, error) {
-	if o.Size() > maxMetadata {
-		return nil, fmt.Errorf("%w: %s: over %d bytes", ErrUnsupported, o.Location(), maxMetadata)
+// readAll reads a whole object of at most so many bytes.
+func readAll(ctx context.Context, o source.Object, limit int64) ([]byte, error) {
+	if o.Size() > limit {
+		return nil, tooLarge(o.Location(), limit)
 	}
 	b := make([]byte, o.Size())
 	if _, err := o.ReadAt(ctx, b, 0); err != nil {
@@ -196,23 +203,25 @@ func readAll(ctx context.Context, o source.Object) ([]byte, error) {
 	return b, nil
 }
 
+// maxWindow bounds the window of zstd, twice what writers use at their highest
+// usual level.
+const maxWindow = 16 << 20
+
 // decompress tells gzip and zstd by their first bytes: names do not always say.
-func decompress(r *bufio.Reader) (io.Reader, error) {
+func decompress(r *bufio.Reader) (plain io.Reader, compressed bool, err error) {
 	magic, err := r.Peek(4)
 	if err != nil && err != io.EOF {
-		return nil, err
+		return nil, false, err
 	}
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		return gzip.NewReader(r)
+		plain, err = gzip.NewReader(r)
+		return plain, true, err
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMetadata))
-		if err != nil {
-			return nil, err
-		}
-		return d, nil
+		plain, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		return plain, true, err
 	}
-	return r, nil
+	return r, false, nil
 }
 
 // Loaded is a table at one metadata version. Immutable, but for what it has
