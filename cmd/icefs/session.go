@@ -155,7 +155,7 @@ func (s *session) slow() time.Duration {
 
 // behindShare is the share of the memory budget that may wait to be written to the
 // disk cache: the chunks of a query of many columns over some 100 MB.
-const behindShare = 8
+const behindShare = 4
 
 // gcPercent lets the heap grow to three times what is in use, where --memory has
 // room, before it is collected: a collection costs as much as making some chunks.
