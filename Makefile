@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 bench bench-text bench-scale fuzz fuzz-long soak release stores-catalogs clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-hive stores-glue bench bench-text bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -8,9 +8,11 @@ DEMO   ?= /tmp/icefs-demo
 TOGGLES ?= splice=off coalesce=off pages=off splice=off,coalesce=off kernel=off cache=off
 TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
 NESSIE := 0.108.8
+MOTO := 5.2.5
 SOAK ?= 30m
 CATALOGS ?= sqlite,postgres,rest
 NESSIE_JAVA ?= java
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help:     ## list the targets
@@ -39,6 +41,10 @@ lint:     ## gofmt, vet, staticcheck, package rule
 	cd internal/engines && go vet ./...
 	go run $(STATICCHECK) ./...
 	go test ./cmd/icefs -run '^TestImports$$'
+vuln:     ## known vulnerabilities in what icefs is built from (VULNDB=DIR: a checkout of golang/vulndb, for vuln.go.dev)
+	test -z "$(VULNDB)" || ./.ci/vulndb $(VULNDB) $(VENV)/vulndb
+	go run $(GOVULNCHECK) $(if $(VULNDB),-db file://$(abspath $(VENV))/vulndb) ./...
+	cd internal/engines && go run $(GOVULNCHECK) $(if $(VULNDB),-db file://$(abspath $(VENV))/vulndb) ./...
 $(VENV)/.ready: internal/engines/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --requirement $<
@@ -53,6 +59,7 @@ $(VENV)/bin/versitygw:
 stores-s3: build $(VENV)/bin/versitygw ## read tables from a real S3 store on this machine, also when it fails now and then
 	test ! -d $(SHARED)/judge || test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	test ! -d $(SHARED)/judge || $(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
+	ICEFS_OUTAGE=1 go test ./cmd/icefs -run '^TestLongOutage$$' -count 1
 	VERSITYGW=$(abspath $(VENV))/bin/versitygw PYTHON=$(VENV)/judge/bin/python ./bench/stores.sh ./icefs $(wildcard $(SHARED))
 judge-toggles: build $(VENV)/.ready ## judge, and engines, on some tables with each way of making views turned off
 	@test -x $(VENV)/judge/bin/python || { echo "run make judge first"; exit 1; }
@@ -105,10 +112,24 @@ $(VENV)/jars/.ready: internal/stores/pom.xml
 	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(VENV))/jars/rest
 	mvn -q dependency:copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE):jar:runner -DoutputDirectory=$(abspath $(VENV))/jars/nessie
 	touch $@
-stores: stores-s3 stores-catalogs ## real object stores and catalogs on this machine
-stores-catalogs: build $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs name them, also in an S3 store (needs Java 17, Maven, PostgreSQL; ONLY=GLOBS for some; CATALOGS=nessie needs Java 21)
+$(VENV)/jars/hive/.ready: internal/stores/hive.xml
+	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(VENV))/jars/hive
+	touch $@
+$(VENV)/moto/.ready:
+	$(PYTHON) -m venv $(VENV)/moto
+	$(VENV)/moto/bin/pip install --quiet 'moto[server,glue]==$(MOTO)'
+	touch $@
+$(VENV)/judge/.ready:
 	test -x $(VENV)/judge/bin/python || $(PYTHON) -m venv $(VENV)/judge
 	$(VENV)/judge/bin/pip install --quiet --requirement $(SHARED)/judge/requirements.txt
-	$(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --catalogs $(CATALOGS) --only '$(or $(ONLY),*)' --nessie-java $(NESSIE_JAVA)
+	touch $@
+stores: stores-s3 stores-catalogs ## real object stores and catalogs on this machine
+JUDGE_CATALOGS = $(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --only '$(or $(ONLY),*)'
+stores-catalogs: build $(VENV)/judge/.ready $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs name them, also in an S3 store (needs Java 17, Maven, PostgreSQL; ONLY=GLOBS for some; CATALOGS=nessie needs Java 21)
+	$(JUDGE_CATALOGS) --catalogs $(CATALOGS) --nessie-java $(NESSIE_JAVA)
+stores-hive: build $(VENV)/judge/.ready $(VENV)/jars/hive/.ready $(VENV)/bin/versitygw ## the same as a Hive metastore names them (needs Java 17, Maven)
+	$(JUDGE_CATALOGS) --catalogs hive
+stores-glue: build $(VENV)/judge/.ready $(VENV)/moto/.ready $(VENV)/bin/versitygw ## the same as AWS Glue names them, spoken by moto
+	$(JUDGE_CATALOGS) --catalogs glue --moto $(VENV)/moto/bin/moto_server
 clean:    ## remove what was built
 	rm -rf icefs dist $(VENV) $(VENV)-spark

@@ -85,7 +85,7 @@ func (b *behind) next() (key string, value []byte, ok bool) {
 			b.more.Wait()
 		}
 		left := quiet - time.Since(b.last)
-		if b.closing || left <= 0 || b.bytes > b.max/2 {
+		if b.closing || left <= 0 || b.bytes > b.max/4*3 {
 			break
 		}
 		b.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -138,6 +139,17 @@ func (c *Cache) Get(ctx context.Context, key string, load func(context.Context) 
 	}
 }
 
+// Has reports whether a value is kept, or is being loaded. It may be gone, or have
+// failed, by the time it is asked for.
+func (c *Cache) Has(key string) bool {
+	if k, ok := c.mem.Get(key); ok && k.key == key {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flights[key] != nil
+}
+
 // join enters the flight of key, starting one if there is none.
 func (c *Cache) join(key string, load func(context.Context) (any, int64, error)) *flight {
 	c.mu.Lock()
@@ -199,11 +211,21 @@ func (c *Cache) fly(ctx context.Context, key string, f *flight, load func(contex
 		c.mu.Unlock()
 	}()
 	c.loads.Add(1)
+	deepen()
 	f.value, size, f.err = load(ctx)
 	if f.err != nil {
 		f.value = nil
 	}
 	returned = true
+}
+
+// deepen grows the stack of a goroutine that has just begun as far as most loads
+// need, at once: growing is copying, frame by frame, and longer the deeper it is.
+//
+//go:noinline
+func deepen() {
+	var room [12 << 10]byte
+	runtime.KeepAlive(&room)
 }
 
 // keep offers a value to ristretto and waits until the offer is decided. A Set

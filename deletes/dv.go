@@ -37,7 +37,7 @@ func (r *Resolver) dv(ctx context.Context, store source.Store, f *snapshot.DataF
 	// So does the cardinality, which the manifest vouches for.
 	key := fmt.Sprintf("dv|%s|%d|%d|%d", obj.Version(), f.ContentOffset, f.ContentSize, f.Records)
 	return r.cached(ctx, key, func(ctx context.Context) (*Positions, error) {
-		blob, err := readDV(ctx, obj, f)
+		blob, err := readDV(ctx, obj, f, r.vectorLimit())
 		if err != nil {
 			return nil, err
 		}
@@ -49,12 +49,29 @@ func (r *Resolver) dv(ctx context.Context, store source.Store, f *snapshot.DataF
 	})
 }
 
-// readDV reads a blob, after checking that it lies within the file.
-func readDV(ctx context.Context, obj source.Object, f *snapshot.DataFile) ([]byte, error) {
+// leastVector is the length of a vector that is read whatever the budget is: the
+// bitmap of 500 million rows.
+const leastVector = 64 << 20
+
+// vectorLimit is the length of a vector at most.
+func (r *Resolver) vectorLimit() int64 {
+	memory := r.opt.MemoryBytes
+	if memory <= 0 {
+		memory = 1 << 30
+	}
+	return max(memory/8, leastVector)
+}
+
+// readDV reads a blob of at most limit bytes, after checking that it lies within
+// the file.
+func readDV(ctx context.Context, obj source.Object, f *snapshot.DataFile, limit int64) ([]byte, error) {
 	off, size := f.ContentOffset, f.ContentSize
 	if off < 0 || size < int64(dvFrame) || size > math.MaxInt32 || off > obj.Size()-size {
 		return nil, fmt.Errorf("deletion vector at offset %d, %d bytes, of %s, which has %d bytes: %w",
 			off, size, f.Path, obj.Size(), ErrCorrupt)
+	}
+	if size > limit {
+		return nil, fmt.Errorf("deletion vector of %d bytes in %s: %w (a larger --memory allows more)", size, f.Path, ErrUnsupported)
 	}
 	blob := make([]byte, size)
 	if _, err := obj.ReadAt(ctx, blob, off); err != nil {

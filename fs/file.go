@@ -65,7 +65,11 @@ func (n *fileNode) Open(ctx context.Context, flags uint32) (_ gofs.FileHandle, _
 	}
 	handle.stats = n.fs.opt.Stats
 	b, ok := h.(borrower)
-	n.fs.readAhead.set(ok, ok && b.Stored(ctx))
+	var stored, remote bool
+	if ok {
+		stored, remote = b.Stored(ctx)
+	}
+	n.fs.readAhead.set(stored, remote)
 	return handle, fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_NOFLUSH, 0
 }
 
@@ -93,16 +97,41 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 		return r, 0
 	}
 	call := h.node.fs.begin("read", &h.node.Inode, "")
-	n, err := h.reader.ReadAt(ctx, dest, off)
-	call.End(n, err != nil && !errors.Is(err, io.EOF))
-	if err != nil && !errors.Is(err, io.EOF) {
+	pieces, err := h.read(ctx, dest, off)
+	n := 0
+	for _, p := range pieces {
+		n += len(p)
+	}
+	call.End(n, err != nil)
+	if err != nil {
 		return nil, h.node.fs.fail(ctx, "read", &h.node.Inode, "", err)
 	}
 	if h.stats != nil {
 		h.stats.CopiedBytes.Add(int64(n))
 	}
 	// A vector is written as it is; go-fuse would fetch a pipe for other data.
-	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
+	return fuse.ReadResultVector(pieces), 0
+}
+
+// piecer is a reader that may have the bytes in memory; see merge.Piecer, which
+// fs cannot name.
+type piecer interface {
+	Pieces(ctx context.Context, n int, off int64) ([][]byte, error)
+}
+
+// read returns as many bytes as dest has room for, in dest or where they are;
+// fewer only at the end.
+func (h *fileHandle) read(ctx context.Context, dest []byte, off int64) ([][]byte, error) {
+	if p, ok := h.reader.(piecer); ok {
+		if pieces, err := p.Pieces(ctx, len(dest), off); pieces != nil || err != nil {
+			return pieces, err
+		}
+	}
+	n, err := h.reader.ReadAt(ctx, dest, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return [][]byte{dest[:n]}, nil
 }
 
 // Release closes the reader.

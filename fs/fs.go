@@ -76,8 +76,8 @@ type Options struct {
 	Flags             []string // further mount flags of fusermount ("noexec")
 	// NoKernelPath serves every byte by a copy: neither passthrough nor splice.
 	NoKernelPath bool
-	// NoReadAhead keeps the kernel from asking for more of Parquet files than
-	// readers do.
+	// NoReadAhead keeps the kernel from asking for more than readers do, where that
+	// cannot be chosen file by file: some come from an object store.
 	NoReadAhead bool
 	Stats       *Stats // may be nil
 	Log         *slog.Logger

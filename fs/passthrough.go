@@ -33,7 +33,7 @@ type Stats struct {
 // merge.Passthrough, which fs cannot name.
 type borrower interface {
 	OpenFile(ctx context.Context) (*os.File, error)
-	Stored(ctx context.Context) bool
+	Stored(ctx context.Context) (stored, remote bool)
 	Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error)
 }
 

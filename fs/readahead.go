@@ -21,7 +21,6 @@ const (
 // opened, just after the server has answered: a file opened at the same time by
 // another reader may get the other value, which changes no byte.
 type readAhead struct {
-	none bool // of Parquet files; set once
 	mu   sync.Mutex
 	name string // of the setting; empty = not ours to change
 	kib  int
@@ -29,7 +28,6 @@ type readAhead struct {
 
 // open finds the setting of a mount, which root alone may change.
 func (r *readAhead) open(dir string, none bool) error {
-	r.none = none
 	m, ok, err := MountedOn(dir)
 	if err != nil || !ok {
 		return err
@@ -43,12 +41,12 @@ func (r *readAhead) open(dir string, none bool) error {
 	return r.write(rewrittenReadAhead)
 }
 
-// set chooses the read-ahead of the file being opened: a Parquet file, which may
-// be one of stored chunks alone, or a text.
-func (r *readAhead) set(parquet, stored bool) {
+// set chooses the read-ahead of the file being opened: a Parquet file, of stored
+// chunks for the most part or from an object store, or another one.
+func (r *readAhead) set(stored, remote bool) {
 	kib := rewrittenReadAhead
 	switch {
-	case parquet && r.none:
+	case remote:
 		kib = 0
 	case stored:
 		kib = storedReadAhead

@@ -11,4 +11,5 @@ type Counters struct {
 	ChunksCoalesced atomic.Int64
 	GroupsMeasured  atomic.Int64 // text: row groups measured by decoding
 	PagesCopied     atomic.Int64 // pages of rewritten chunks kept as stored
+	ExtentsAhead    atomic.Int64 // ranges of objects in a store asked for before readers of Parquet views came to them
 }

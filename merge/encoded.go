@@ -57,6 +57,7 @@ func (r *rewrite) copyPages(ctx context.Context, w *pageWriter, s *groupSource) 
 	c := pageCopier{w: w, leaf: r.form.leaf, col: &s.in.columns[r.form.leaf.Leaf], decoder: r.encoded.NewDecoder(), copyScratch: &w.scratch}
 	defer c.decoder.Release()
 	scan := r.encoded.Scan(r.from, r.to)
+	scan.BorrowFrom(c.decoder)
 	for at, end := s.first, s.first+s.rows; at < end; {
 		raw, err := scan.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -116,17 +117,24 @@ type copyScratch struct {
 // that end behind to.
 func (c *pageCopier) split(live []deletes.Range, from, to int64) (of, rest []deletes.Range) {
 	live = live[sort.Search(len(live), func(i int) bool { return live[i].End > from }):]
-	c.ranges = c.ranges[:0]
-	for i, r := range live {
-		if r.Start >= to {
-			return c.ranges, live[i:]
-		}
-		c.ranges = append(c.ranges, deletes.Range{Start: max(r.Start, from) - from, End: min(r.End, to) - from})
-		if r.End > to {
-			return c.ranges, live[i:]
+	n := sort.Search(len(live), func(i int) bool { return live[i].Start >= to })
+	c.ranges = append(c.ranges[:0], live[:n]...)
+	if n == 0 {
+		return c.ranges, live
+	}
+	last := &c.ranges[n-1]
+	if rest = live[n:]; last.End > to {
+		rest = live[n-1:]
+		last.End = to
+	}
+	c.ranges[0].Start = max(c.ranges[0].Start, from)
+	if from != 0 {
+		for i := range c.ranges {
+			c.ranges[i].Start -= from
+			c.ranges[i].End -= from
 		}
 	}
-	return c.ranges, nil
+	return c.ranges, rest
 }
 
 // page appends the live rows of a page, of which there are some.

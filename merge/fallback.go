@@ -19,6 +19,7 @@ type storedPages struct {
 	dictPlain int64 // the same uncompressed
 	dictRows  int64 // rows of the pages of indexes, which come first
 	plain     int64 // uncompressed bytes of the PLAIN pages, levels included
+	bound     bool  // all are bounds: any of the rows may be on PLAIN pages
 }
 
 // maxHeaderReads bounds the headers that are read for a chunk's bound.
@@ -121,7 +122,7 @@ func (r *rewrite) fallBack(ctx context.Context, live int64) (int64, bool, error)
 // them to hide what is left of the reserve whatever the rows hold.
 func (f *pageForm) fallBack(stored storedPages, live, coded int64) (int64, bool) {
 	values := stored.plain
-	if live == coded {
+	if live == coded && !stored.bound {
 		values = 0
 	}
 	if values/live > reservedPage {

@@ -45,13 +45,18 @@ func fallbackTable(t *testing.T, parquet fixture.ParquetOptions) (*fixture.Table
 // needs no page decoded.
 func TestFallbackChunk(t *testing.T) {
 	for name, parquet := range map[string]fixture.ParquetOptions{
-		"V1": {DictionaryLimit: 20_000, PageSize: 9_000}, "V2": {DictionaryLimit: 20_000, PageSize: 9_000, PageV2: true},
+		"in a store": {DictionaryLimit: 20_000, PageSize: 9_000},
+		"V1":         {DictionaryLimit: 20_000, PageSize: 9_000}, "V2": {DictionaryLimit: 20_000, PageSize: 9_000, PageV2: true},
 		"gzip": {DictionaryLimit: 20_000, PageSize: 9_000, Codec: fixture.Gzip},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tab, want := fallbackTable(t, parquet)
 			e, stats, counters := workEngine(Options{NoCoalesce: true})
-			v := e.Parquet(currentScan(t, tab)).(*parquetView)
+			scan := currentScan(t, tab)
+			if name == "in a store" {
+				scan.Store = &storeOf{Store: scan.Store}
+			}
+			v := e.Parquet(scan).(*parquetView)
 			if _, err := v.Size(t.Context()); err != nil {
 				t.Fatal(err)
 			}

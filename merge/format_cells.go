@@ -13,15 +13,19 @@ import (
 type cells struct {
 	text       []byte
 	start, end []uint32
+	own        struct{ start, end []uint32 } // memory for start and end
 }
 
 // grow makes room for n rows.
 func (c *cells) grow(n int) {
-	if cap(c.start) < n {
-		c.start, c.end = make([]uint32, n), make([]uint32, n)
+	if cap(c.own.start) < n {
+		c.own.start, c.own.end = make([]uint32, n), make([]uint32, n)
 	}
-	c.start, c.end = c.start[:n], c.end[:n]
+	c.start, c.end = c.own.start[:n], c.own.end[:n]
 }
+
+// release forgets everything borrowed.
+func (c *cells) release() { c.text, c.start, c.end = nil, nil, nil }
 
 // addLengths adds the cells' lengths to sum.
 func (c *cells) addLengths(sum []int) {
@@ -80,8 +84,8 @@ func (c *textColumn) format(rows int, vectors []*pqfile.Vector) error {
 	if err := check(rows, vectors); err != nil {
 		return err
 	}
-	c.cells.grow(rows)
 	if c.flat == nil {
+		c.cells.grow(rows)
 		return c.nested.format(&c.cells, rows, vectors)
 	}
 	return c.formatFlat(rows, vectors[0])
@@ -114,14 +118,14 @@ func (c *textColumn) formatFlat(rows int, v *pqfile.Vector) error {
 		return err
 	}
 	c.cells.text = l.text
-	start, end, off := c.cells.start[:rows], c.cells.end[:rows], l.off
-	null := uint32(len(l.null))
+	off, null := l.off, uint32(len(l.null))
+	if present == rows && !l.repeat && l.index == nil {
+		c.cells.start, c.cells.end = off[:rows], off[1:rows+1]
+		return nil
+	}
+	c.cells.grow(rows)
+	start, end := c.cells.start, c.cells.end
 	if present == rows && !l.repeat {
-		if l.index == nil {
-			copy(start, off)
-			copy(end, off[1:])
-			return nil
-		}
 		for i, at := range l.index[:rows] {
 			start[i], end[i] = off[at], off[at+1]
 		}

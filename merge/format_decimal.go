@@ -3,7 +3,6 @@ package merge
 import (
 	"fmt"
 	"math/bits"
-	"strconv"
 )
 
 // maxDecimalDigits is the widest decimal of Iceberg.
@@ -99,21 +98,21 @@ func appendDecimal64(dst []byte, neg bool, v uint64, scale int) []byte {
 	if neg {
 		dst = append(dst, '-')
 	}
-	var buf [20]byte
-	digits := strconv.AppendUint(buf[:0], v, 10)
-	whole := len(digits) - scale
-	switch {
-	case scale == 0:
-		return append(dst, digits...)
-	case whole > 0:
-		dst = append(dst, digits[:whole]...)
-		digits = digits[whole:]
-		dst = append(dst, '.')
-	default:
+	if scale == 0 {
+		return appendUint(dst, v)
+	}
+	const widest = 20 // digits of 64 bits
+	if scale >= widest {
 		dst = append(dst, '0', '.')
-		for ; whole < 0; whole++ {
+		for ; scale > widest; scale-- {
 			dst = append(dst, '0')
 		}
+		return appendPadded(dst, v, widest)
 	}
-	return append(dst, digits...)
+	unit := uint64(10)
+	for range scale - 1 {
+		unit *= 10
+	}
+	dst = append(appendUint(dst, v/unit), '.')
+	return appendPadded(dst, v%unit, scale)
 }

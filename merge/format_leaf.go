@@ -24,9 +24,10 @@ type csvForm struct {
 // the text of NULL, so that texts and NULLs share one buffer.
 type leafText struct {
 	leafValues
-	form scalar
-	csv  *csvForm // nil: JSON
-	null []byte
+	form   scalar
+	floats *floatText // of floats
+	csv    *csvForm   // nil: JSON
+	null   []byte
 
 	text []byte
 	off  []uint32 // text i is text[off[i]:off[i+1]]
@@ -88,6 +89,12 @@ func newLeafText(n *pqfile.Node, csv *csvForm) (*leafText, error) {
 		return nil, err
 	}
 	l := &leafText{form: form, csv: csv, null: []byte("null")}
+	switch form.kind {
+	case scalarFloat:
+		l.floats = newFloatText(32)
+	case scalarDouble:
+		l.floats = newFloatText(64)
+	}
 	if csv != nil {
 		l.null = csv.null
 	}
@@ -196,40 +203,44 @@ func (l *leafText) appendTexts(b *textBuffer, v *pqfile.Values) error {
 	if err := l.form.accepts(v); err != nil {
 		return err
 	}
-	t, off := b.text, b.off
+	b.off = slices.Grow(b.off, v.N)
+	t, off := b.text, b.off[len(b.off):len(b.off)+v.N]
 	switch l.form.kind {
 	case scalarBool:
-		for _, c := range v.Bools[:v.N] {
+		for i, c := range v.Bools[:v.N] {
 			t = strconv.AppendBool(t, c != 0)
-			off = append(off, uint32(len(t)))
+			off[i] = uint32(len(t))
 		}
 	case scalarInt32:
-		for i := range v.N {
-			t = strconv.AppendInt(t, int64(int32(le32(v.Fixed, i))), 10)
-			off = append(off, uint32(len(t)))
+		for i := range off {
+			t = appendInt(t, int64(int32(le32(v.Fixed, i))))
+			off[i] = uint32(len(t))
 		}
 	case scalarInt64:
-		for i := range v.N {
-			t = strconv.AppendInt(t, int64(le64(v.Fixed, i)), 10)
-			off = append(off, uint32(len(t)))
+		for i := range off {
+			t = appendInt(t, int64(le64(v.Fixed, i)))
+			off[i] = uint32(len(t))
 		}
 	case scalarFloat, scalarDouble:
-		t, off = l.appendFloats(t, off, v)
+		for i := range off {
+			t = l.floats.append(t, l.floats.value(v, i), l.csv == nil)
+			off[i] = uint32(len(t))
+		}
 	case scalarDate, scalarTime, scalarTimestamp:
-		t, off = l.appendTimes(t, off, v)
+		t = l.appendTimes(t, off, v)
 	case scalarString:
-		t, off = l.appendStrings(t, off, v)
+		t = l.appendStrings(t, off, v)
 	case scalarUUID, scalarHex:
-		t, off = l.appendBytes(t, off, v)
+		t = l.appendBytes(t, off, v)
 	case scalarDecimal:
 		var err error
-		if t, off, err = l.appendDecimals(t, off, v); err != nil {
+		if t, err = l.appendDecimals(t, off, v); err != nil {
 			return err
 		}
 	case scalarUnknown:
 		return fmt.Errorf("a value of type unknown: %w", ErrCorrupt)
 	}
-	b.text, b.off = t, off
+	b.text, b.off = t, b.off[:len(b.off)+v.N]
 	return nil
 }
 
@@ -276,39 +287,9 @@ func (s scalar) jsonQuotes() uint32 {
 	return 0
 }
 
-// floats returns what appends float i of a run; JSON quotes the words among
-// them.
-func (l *leafText) floats() func(t []byte, v *pqfile.Values, i int) []byte {
-	add := appendJSONDouble
-	if l.csv != nil {
-		add = appendDouble
-	}
-	if l.form.kind == scalarFloat {
-		return func(t []byte, v *pqfile.Values, i int) []byte {
-			return add(t, float64(math.Float32frombits(le32(v.Fixed, i))), 32)
-		}
-	}
-	return func(t []byte, v *pqfile.Values, i int) []byte {
-		return add(t, math.Float64frombits(le64(v.Fixed, i)), 64)
-	}
-}
-
-// appendFloats appends floats.
-func (l *leafText) appendFloats(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
-	add := l.floats()
-	for i := range v.N {
-		t = add(t, v, i)
-		off = append(off, uint32(len(t)))
-	}
-	return t, off
-}
-
-// appendTimes appends dates, times and timestamps; JSON quotes them. The date
-// of a run of timestamps of one day is made once.
-func (l *leafText) appendTimes(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
-	day, dateText := int64(math.MinInt64), make([]byte, 0, 16)
-	perDay := 86400 * l.form.units
-	for i := range v.N {
+// appendTimes appends dates, times and timestamps; JSON quotes them.
+func (l *leafText) appendTimes(t []byte, off []uint32, v *pqfile.Values) []byte {
+	for i := range off {
 		x := ticksOf(v, i)
 		if l.csv == nil {
 			t = append(t, '"')
@@ -319,42 +300,32 @@ func (l *leafText) appendTimes(t []byte, off []uint32, v *pqfile.Values) ([]byte
 		case scalarTime:
 			t = appendClock(t, x, l.form.units)
 		default:
-			if d := floorDiv(x, perDay); d != day {
-				day = d
-				dateText = append(appendDate(dateText[:0], d), ' ')
-			}
-			t = appendClock(append(t, dateText...), x-day*perDay, l.form.units)
-			if l.form.utc {
-				t = append(t, 'Z')
-			}
+			t = appendTimestamp(t, x, l.form.units, l.form.utc)
 		}
 		if l.csv == nil {
 			t = append(t, '"')
 		}
-		off = append(off, uint32(len(t)))
+		off[i] = uint32(len(t))
 	}
-	return t, off
+	return t
 }
 
 // appendStrings appends strings as CSV fields or JSON strings.
-func (l *leafText) appendStrings(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
-	if l.csv != nil {
-		for i := range v.N {
-			t = appendCSV(t, v.Data[v.Offsets[i]:v.Offsets[i+1]], l.csv)
-			off = append(off, uint32(len(t)))
+func (l *leafText) appendStrings(t []byte, off []uint32, v *pqfile.Values) []byte {
+	for i := range off {
+		if s := v.Data[v.Offsets[i]:v.Offsets[i+1]]; l.csv != nil {
+			t = appendCSV(t, s, l.csv)
+		} else {
+			t = appendJSONString(t, s)
 		}
-		return t, off
+		off[i] = uint32(len(t))
 	}
-	for i := range v.N {
-		t = appendJSONString(t, v.Data[v.Offsets[i]:v.Offsets[i+1]])
-		off = append(off, uint32(len(t)))
-	}
-	return t, off
+	return t
 }
 
 // appendBytes appends uuids and hex; JSON quotes them, CSV quotes empty ones.
-func (l *leafText) appendBytes(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32) {
-	for i := range v.N {
+func (l *leafText) appendBytes(t []byte, off []uint32, v *pqfile.Values) []byte {
+	for i := range off {
 		var b []byte
 		if v.Type == pqfile.ByteArray {
 			b = v.Data[v.Offsets[i]:v.Offsets[i+1]]
@@ -373,29 +344,27 @@ func (l *leafText) appendBytes(t []byte, off []uint32, v *pqfile.Values) ([]byte
 		if quoted {
 			t = append(t, '"')
 		}
-		off = append(off, uint32(len(t)))
+		off[i] = uint32(len(t))
 	}
-	return t, off
+	return t
 }
 
 // appendDecimals appends decimals of any physical form.
-func (l *leafText) appendDecimals(t []byte, off []uint32, v *pqfile.Values) ([]byte, []uint32, error) {
+func (l *leafText) appendDecimals(t []byte, off []uint32, v *pqfile.Values) ([]byte, error) {
 	var err error
-	for i := range v.N {
+	for i := range off {
 		switch v.Type {
-		case pqfile.Int32:
-			t = appendDecimal(t, int64(int32(le32(v.Fixed, i))), l.form.scale)
-		case pqfile.Int64:
-			t = appendDecimal(t, int64(le64(v.Fixed, i)), l.form.scale)
+		case pqfile.Int32, pqfile.Int64:
+			t = appendDecimal(t, ticksOf(v, i), l.form.scale)
 		case pqfile.ByteArray:
 			t, err = appendDecimalBytes(t, v.Data[v.Offsets[i]:v.Offsets[i+1]], l.form.scale)
 		default:
 			t, err = appendDecimalBytes(t, v.Fixed[i*v.Width:(i+1)*v.Width], l.form.scale)
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		off = append(off, uint32(len(t)))
+		off[i] = uint32(len(t))
 	}
-	return t, off, nil
+	return t, nil
 }

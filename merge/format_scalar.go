@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
+	"math/bits"
 
 	"github.com/icefs/icefs/internal/pqfile"
 )
@@ -85,116 +85,106 @@ func ticks(u pqfile.TimeUnit) int64 {
 	return 1e6
 }
 
-// appendDouble writes the shortest digits that read back to the same value of
-// bits bits: plain for 0 and 1e-6 <= |f| < 1e21, else with an exponent without
-// a leading zero (1e-7). NaN, Infinity and -Infinity are words; the caller
-// quotes them in JSON.
-func appendDouble(dst []byte, f float64, bits int) []byte {
-	abs := math.Abs(f)
-	exact := float64(1 << 53) // below it every integer has a float of its own
-	if bits == 32 {
-		exact = 1 << 24
-	}
-	switch {
-	case f != f:
-		return append(dst, "NaN"...)
-	case abs > math.MaxFloat64:
-		if f < 0 {
-			dst = append(dst, '-')
-		}
-		return append(dst, "Infinity"...)
-	case abs < exact && f == math.Trunc(f) && (f != 0 || !math.Signbit(f)):
-		return strconv.AppendInt(dst, int64(f), 10)
-	case bits == 64 && abs < 1e8 && abs >= 1e-6:
-		// A decimal of at most 15 digits that divides out to f is the only one
-		// that short, hence the shortest text of f.
-		if r := math.RoundToEven(f * 1e6); r/1e6 == f {
-			return appendMillionths(dst, int64(r))
-		}
-	}
-	form := byte('f')
-	if abs != 0 && (bits == 64 && (abs < 1e-6 || abs >= 1e21) || bits == 32 && (float32(abs) < 1e-6 || float32(abs) >= 1e21)) {
-		form = 'e'
-	}
-	dst = strconv.AppendFloat(dst, f, form, -1, bits)
-	if n := len(dst); form == 'e' && n >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
-		dst[n-2] = dst[n-1]
-		dst = dst[:n-1]
-	}
-	return dst
-}
-
-// appendMillionths writes v/1e6 without trailing zeros.
-func appendMillionths(dst []byte, v int64) []byte {
-	if v < 0 {
-		dst = append(dst, '-')
-		v = -v
-	}
-	dst = strconv.AppendInt(dst, v/1e6, 10)
-	return appendFraction(dst, v%1e6, 1e6)
-}
-
 // appendFraction writes .fff, only as long as needed, of a second cut into
 // units ticks; nothing if frac is 0.
 func appendFraction(dst []byte, frac, units int64) []byte {
 	if frac == 0 {
 		return dst
 	}
-	digits := 6
+	ninth := int64(0)
 	switch units {
 	case 1e3:
-		digits = 3
-	case 1e9:
-		digits = 9
+		frac *= 1e5
+	case 1e6:
+		frac *= 100
+	default:
+		frac, ninth = frac/10, frac%10
 	}
-	for frac%10 == 0 {
-		frac /= 10
-		digits--
+	dst = room(dst, 16)
+	n := len(dst)
+	b := dst[n : n+16]
+	x := eightDigits(uint32(frac))
+	b[0] = '.'
+	binary.LittleEndian.PutUint64(b[1:], x|zeroDigits)
+	if ninth != 0 {
+		b[9] = byte('0' + ninth)
+		return dst[:n+10]
 	}
-	var buf [10]byte
-	buf[0] = '.'
-	for i := digits; i > 0; i-- {
-		buf[i] = byte('0' + frac%10)
-		frac /= 10
-	}
-	return append(dst, buf[:digits+1]...)
+	return dst[:n+9-bits.LeadingZeros64(x)/8]
 }
 
 // appendDate writes the day that is days after 1970-01-01, in the proleptic
 // Gregorian calendar: at least four digits of year, a minus sign before year 0,
 // no plus sign after 9999.
 func appendDate(dst []byte, days int64) []byte {
-	// Days are counted in 400-year eras of 146,097 days that begin on 1 March,
-	// so that the leap day is the last of its year.
-	z := days + 719468 // days from 0000-03-01
-	era := floorDiv(z, 146097)
-	doe := z - era*146097
-	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
-	day := doy - (153*mp+2)/5 + 1
-	month := mp + 3
-	year := yoe + era*400
-	if month > 12 {
-		month -= 12
-		year++
+	if days >= firstPlainDay && days <= lastPlainDay {
+		// An era later, so that none of the numbers is negative.
+		year, month, day := civil(uint32(days + 719468 + 146097))
+		x := eightDigits((year-400)*10000+month*100+day) | zeroDigits
+		dst = room(dst, 16)
+		n := len(dst)
+		b := dst[n : n+16]
+		binary.LittleEndian.PutUint64(b, x&0xffffffff|'-'<<32|x>>32&0xffff<<40|'-'<<56)
+		binary.LittleEndian.PutUint16(b[8:], uint16(x>>48))
+		return dst[:n+10]
 	}
+	z := days + 719468
+	era := floorDiv(z, 146097)
+	y, month, day := civil(uint32(z - era*146097))
+	year := int64(y) + era*400
 	if year < 0 {
 		dst = append(dst, '-')
 		year = -year
 	}
 	if year > 9999 {
-		dst = strconv.AppendInt(dst, year, 10)
+		dst = appendInt(dst, year)
 	} else {
-		dst = appendTwo(appendTwo(dst, year/100), year%100)
+		dst = appendPadded(dst, uint64(year), 4)
 	}
-	dst = appendTwo(append(dst, '-'), month)
-	return appendTwo(append(dst, '-'), day)
+	dst = appendPadded(append(dst, '-'), uint64(month), 2)
+	return appendPadded(append(dst, '-'), uint64(day), 2)
 }
 
-// appendTwo writes 0 <= v < 100 with two digits.
-func appendTwo(dst []byte, v int64) []byte {
-	return append(dst, byte('0'+v/10), byte('0'+v%10))
+// civil returns the date that is z days after 0000-03-01. Days are counted in
+// 400-year eras of 146,097 days that begin on 1 March, so that the leap day is
+// the last of its year.
+func civil(z uint32) (year, month, day uint32) {
+	era := z / 146097
+	doe := z - era*146097
+	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
+	doy := doe - (365*yoe + yoe/4 - yoe/100)
+	mp := (5*doy + 2) / 153
+	year, month, day = yoe+era*400, mp+3, doy-(153*mp+2)/5+1
+	if month > 12 {
+		month -= 12
+		year++
+	}
+	return year, month, day
+}
+
+// seconds cuts v ticks into seconds, rounded down, and what is left of a second.
+func seconds(v, units int64) (sec, frac int64) {
+	switch units { // divisions by constants are several times as fast
+	case 1e6:
+		sec, frac = v/1e6, v%1e6
+	case 1e3:
+		sec, frac = v/1e3, v%1e3
+	default:
+		sec, frac = v/units, v%units
+	}
+	if frac < 0 {
+		sec, frac = sec-1, frac+units
+	}
+	return sec, frac
+}
+
+// appendDayTime writes sec seconds after midnight, less than a day of them.
+func appendDayTime(dst []byte, sec uint32) []byte {
+	x := eightDigits(sec/3600*10000+sec/60%60*100+sec%60) | zeroDigits
+	dst = room(dst, 8)
+	n := len(dst)
+	binary.LittleEndian.PutUint64(dst[n:n+8], x>>16&0xffff|':'<<16|x>>32&0xffff<<24|':'<<40|x>>48<<48)
+	return dst[:n+8]
 }
 
 // appendClock writes a time of day, v ticks after midnight. Times outside a day
@@ -206,22 +196,28 @@ func appendClock(dst []byte, v, units int64) []byte {
 			v = math.MaxInt64
 		}
 	}
-	sec := v / units
-	if h := sec / 3600; h < 100 {
-		dst = appendTwo(dst, h)
-	} else {
-		dst = strconv.AppendInt(dst, h, 10)
+	sec, frac := seconds(v, units)
+	if sec < 86400 {
+		return appendFraction(appendDayTime(dst, uint32(sec)), frac, units)
 	}
-	dst = appendTwo(append(dst, ':'), sec/60%60)
-	dst = appendTwo(append(dst, ':'), sec%60)
-	return appendFraction(dst, v%units, units)
+	hours := sec / 3600
+	if hours < 100 {
+		dst = appendPadded(dst, uint64(hours), 2)
+	} else {
+		dst = appendInt(dst, hours)
+	}
+	dst = appendPadded(append(dst, ':'), uint64(sec/60%60), 2)
+	dst = appendPadded(append(dst, ':'), uint64(sec%60), 2)
+	return appendFraction(dst, frac, units)
 }
 
 // appendTimestamp writes v ticks after 1970-01-01 00:00:00.
 func appendTimestamp(dst []byte, v, units int64, utc bool) []byte {
-	day := floorDiv(v, 86400*units)
+	sec, frac := seconds(v, units)
+	day := floorDiv(sec, 86400)
 	dst = appendDate(dst, day)
-	dst = appendClock(append(dst, ' '), v-day*86400*units, units)
+	dst = appendDayTime(append(dst, ' '), uint32(sec-day*86400))
+	dst = appendFraction(dst, frac, units)
 	if utc {
 		dst = append(dst, 'Z')
 	}

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -91,6 +92,9 @@ func TestFloats(t *testing.T) {
 		if got := string(appendDouble(nil, c.f, c.bits)); got != c.want {
 			t.Errorf("%v: %s, want %s", c.f, got, c.want)
 		}
+		if got := string(newFloatText(c.bits).append(nil, c.f, false)); got != c.want {
+			t.Errorf("%v: %s, want %s", c.f, got, c.want)
+		}
 	}
 	if got := string(appendJSONDouble(nil, math.Inf(-1), 64)); got != `"-Infinity"` {
 		t.Error(got)
@@ -114,7 +118,7 @@ func FuzzFloats(f *testing.F) {
 			}
 			want := strconv.FormatFloat(v, form, -1, size)
 			want = strings.Replace(want, "e-0", "e-", 1)
-			if got := string(appendDouble(nil, v, size)); got != want {
+			if got := string(newFloatText(size).append(nil, v, false)); got != want {
 				t.Errorf("%x: %s, want %s", bits, got, want)
 			}
 		}
@@ -242,7 +246,7 @@ func formatted(t *testing.T, schema *iceberg.Schema, opt CSVOptions, json bool, 
 		t.Fatal(err)
 	}
 	dst := append([]byte{}, form.head...)
-	for range 2 { // a second batch has the same text as the first
+	for round := range 2 { // a second batch has the same text as the first
 		b.begin(rows, 2)
 		for _, c := range b.columns {
 			var v []*pqfile.Vector
@@ -267,13 +271,21 @@ func formatted(t *testing.T, schema *iceberg.Schema, opt CSVOptions, json bool, 
 		}
 		b.finish()
 		b.setStrips()
+		was := string(dst)
 		dst = append(dst[:0], form.head...)
+		total := 0
 		for i := range rows {
-			was := len(dst)
 			dst = b.appendRows(dst, []deletes.Range{{Start: int64(i), End: int64(i + 1)}}, b.lengths[i], 2)
-			if len(dst)-was != b.lengths[i] {
-				t.Errorf("row %d has %d bytes, measured %d", i, len(dst)-was, b.lengths[i])
+			if total += b.lengths[i]; len(dst) != len(form.head)+total {
+				t.Errorf("row %d has %d bytes too many, measured %d", i, len(dst)-len(form.head)-total, b.lengths[i])
 			}
+		}
+		if round > 0 && string(dst) != was {
+			t.Errorf("batch %d: %q, was %q", round, dst, was)
+		}
+		at := append([]byte{}, form.head...)
+		if at = b.appendRows(at, []deletes.Range{{End: int64(rows)}}, total, 2); !bytes.Equal(at, dst) {
+			t.Errorf("%q together, %q row by row", at, dst)
 		}
 	}
 	return string(dst), nil

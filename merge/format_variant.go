@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // Variant values, after Parquet's variant encoding (version 1).
@@ -240,13 +239,13 @@ func appendVariantPrimitive(dst, b []byte, kind int) ([]byte, error) {
 	case variantFalse:
 		return append(dst, "false"...), nil
 	case variantInt8:
-		return strconv.AppendInt(dst, int64(int8(b[0])), 10), nil
+		return appendInt(dst, int64(int8(b[0]))), nil
 	case variantInt16:
-		return strconv.AppendInt(dst, int64(int16(binary.LittleEndian.Uint16(b))), 10), nil
+		return appendInt(dst, int64(int16(binary.LittleEndian.Uint16(b)))), nil
 	case variantInt32:
-		return strconv.AppendInt(dst, int64(int32(le32(b, 0))), 10), nil
+		return appendInt(dst, int64(int32(le32(b, 0)))), nil
 	case variantInt64:
-		return strconv.AppendInt(dst, int64(le64(b, 0)), 10), nil
+		return appendInt(dst, int64(le64(b, 0))), nil
 	case variantDouble:
 		return appendJSONDouble(dst, math.Float64frombits(le64(b, 0)), 64), nil
 	case variantFloat:
@@ -288,13 +287,4 @@ func appendVariantDecimal(dst, b []byte) ([]byte, error) {
 		big[n-1-i] = b[1+i]
 	}
 	return appendDecimalBytes(dst, big[:n], scale)
-}
-
-// appendJSONDouble appends a float, with quotes if it is not a JSON number.
-func appendJSONDouble(dst []byte, f float64, bits int) []byte {
-	if f-f == 0 {
-		return appendDouble(dst, f, bits)
-	}
-	dst = appendDouble(append(dst, '"'), f, bits)
-	return append(dst, '"')
 }

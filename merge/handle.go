@@ -12,12 +12,15 @@ import (
 // handle is one reader of a Parquet view. It keeps the layout and the chunks
 // that it was given as a whole last. Safe for concurrent use.
 type handle struct {
-	view *parquetView
+	view   *parquetView
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
 
 	mu     sync.Mutex
 	layout *layout
 	chunks []heldChunk // most recent last
 	bytes  int64
+	reads  reads
 	closed bool
 }
 
@@ -41,6 +44,7 @@ func (h *handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	h.follow(l, off, int64(len(p)))
 	return l.readAt(ctx, h, p, off)
 }
 
@@ -77,9 +81,12 @@ func (h *handle) OpenFile(ctx context.Context) (*os.File, error) {
 }
 
 // Stored implements Passthrough.
-func (h *handle) Stored(ctx context.Context) bool {
+func (h *handle) Stored(ctx context.Context) (stored, remote bool) {
 	l, err := h.its(ctx)
-	return err == nil && l.raw > l.length/2
+	if err != nil {
+		return false, false
+	}
+	return l.raw > l.length/2, l.remote
 }
 
 // Borrow implements Passthrough.
@@ -121,9 +128,37 @@ func (s *rawSegment) lend(off, n int64, each func(f *os.File, at int64, n int) e
 	return err
 }
 
-// Close implements Handle.
+var _ Piecer = (*handle)(nil)
+
+// Pieces implements Piecer: of a chunk that was made.
+func (h *handle) Pieces(ctx context.Context, n int, off int64) ([][]byte, error) {
+	l, err := h.its(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, at := l.made(off, int64(n))
+	if r == nil {
+		return nil, nil
+	}
+	data := h.held(heldKey{of: r})
+	switch {
+	case data != nil:
+	case r.isKept(): // ReadAt looks into the folder first
+		return nil, nil
+	default:
+		if data, err = r.bytes(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	h.follow(l, off, int64(n))
+	return [][]byte{data[at : at+int64(n)]}, nil
+}
+
+// Close implements Handle. What is being fetched ahead is given up.
 func (h *handle) Close() error {
+	h.cancel()
 	h.mu.Lock()
+	h.reads.uncount(h.view.engine.memory)
 	h.layout, h.chunks, h.bytes, h.closed = nil, nil, 0, true
 	h.mu.Unlock()
 	h.view.engine.memory.holdings.forget(h)

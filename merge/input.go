@@ -31,7 +31,7 @@ type input struct {
 	deleted *deletes.Positions
 	// columns[i] is where leaf i of the view's schema comes from.
 	columns []pqfile.Column
-	remote  bool // pq or avro is in an object store
+	remote  bool // it is in an object store, by its location
 	// extra reports columns in the file that the view does not show.
 	extra bool
 	// key is the cache identity of what is made from the file: its bytes and
@@ -106,7 +106,7 @@ func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) 
 	inputs := make([]*input, len(files))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(openedAtOnce * e.workers())
-	if len(files) > 0 && source.IsURL(files[0].Path) {
+	if len(files) > 0 && source.InStore(s.Store, files[0].Path) {
 		g.SetLimit(max(openedAtOnce*e.workers(), remoteWorkers))
 	}
 	for i := range files {
@@ -137,7 +137,7 @@ func (e *Engine) openInput(ctx context.Context, s Scan, f *snapshot.File) (*inpu
 	if err != nil {
 		return nil, err
 	}
-	in := &input{file: f, object: obj, key: obj.Version() + "|" + f.DeleteKey(), remote: isRemote(obj)}
+	in := &input{file: f, object: obj, key: obj.Version() + "|" + f.DeleteKey(), remote: source.InStore(s.Store, f.Path)}
 	if f.Format == snapshot.Avro {
 		if in.avro, err = e.openAvro(ctx, obj, f.Records); err != nil {
 			return nil, err

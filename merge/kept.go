@@ -161,7 +161,7 @@ func (v *parquetView) state(ctx context.Context) (objects []source.Object, state
 // hashFile hashes what a layout follows from of a data file's entry.
 func (v *parquetView) hashFile(h hash.Hash, f *snapshot.File, o source.Object) {
 	constants := snapshot.PartitionKey(0, nil, identityConstants(v.scan.Table, f.DataFile))
-	fmt.Fprintf(h, "%q|%v|%s|%d|%v|%q|", o.Version(), isRemote(o), f.Format, f.Records, f.EncryptedKey, constants)
+	fmt.Fprintf(h, "%q|%v|%s|%d|%v|%q|", o.Version(), source.InStore(v.scan.Store, f.Path), f.Format, f.Records, f.EncryptedKey, constants)
 	for _, d := range f.Equality { // mayHoldNaN
 		for _, id := range d.EqualityIDs {
 			fmt.Fprintf(h, "%d|", f.Column(id).NaNs)
@@ -183,7 +183,7 @@ func (e *Engine) open(ctx context.Context, store source.Store, paths []string) (
 	objects := make([]source.Object, len(paths))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(e.workers())
-	if len(paths) > 0 && source.IsURL(paths[0]) {
+	if len(paths) > 0 && source.InStore(store, paths[0]) {
 		g.SetLimit(max(e.workers(), remoteWorkers))
 	}
 	const portion = 16 // paths for each goroutine

@@ -141,6 +141,9 @@ func (d *layoutDecoder) layout(state [sha256.Size]byte) *layout {
 	}
 	d.b = rest
 	l := &layout{kept: true}
+	for i := range d.view.files {
+		l.remote = l.remote || source.InStore(d.view.scan.Store, d.view.files[i].Path)
+	}
 	s := &l.summary
 	s.Rows, s.Deleted = d.number(), d.number()
 	s.Raw, s.Synthesized, s.Rewritten = int(d.number()), int(d.number()), int(d.number())

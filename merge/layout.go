@@ -35,7 +35,10 @@ type layout struct {
 	footer  *footer
 	kept    bool
 	// whole is set if the view is a data file as it is.
-	whole source.Object
+	whole  source.Object
+	remote bool // any of the view comes from an object store
+	// places are set if it does and the layout was made, not found as it was kept.
+	places *chunkPlaces
 }
 
 // add appends a segment and returns where it begins. Raw segments that continue
@@ -76,7 +79,7 @@ func (l *layout) readAt(ctx context.Context, h *handle, p []byte, off int64) (in
 	if short {
 		p = p[:l.length-off]
 	}
-	i := sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+	i := l.segmentAt(off)
 	n := 0
 	for n < len(p) {
 		s := l.segments[i]
@@ -97,13 +100,32 @@ func (l *layout) readAt(ctx context.Context, h *handle, p []byte, off int64) (in
 	return n, nil
 }
 
+// made returns the rewritten run that alone has the n bytes at off, and where they
+// begin in it; nil if there is none.
+func (l *layout) made(off, n int64) (*rewrite, int64) {
+	if off < 0 || n <= 0 || n > l.length-off {
+		return nil, 0
+	}
+	i := l.segmentAt(off)
+	r, ok := l.segments[i].(*rewrite)
+	if at := off - l.starts[i]; ok && n <= r.length-at {
+		return r, at
+	}
+	return nil, 0
+}
+
+// segmentAt is the segment that has the byte at off, which the layout has.
+func (l *layout) segmentAt(off int64) int {
+	return sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+}
+
 // stored returns the segments that have the n bytes at off as they are in local
 // files, and where in the first of them they begin; nil if others have a part.
 func (l *layout) stored(off, n int64) ([]*rawSegment, int64) {
 	if off < 0 || n <= 0 || n > l.length-off {
 		return nil, 0
 	}
-	first := sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > off }) - 1
+	first := l.segmentAt(off)
 	var out []*rawSegment
 	for i := first; i < len(l.segments) && l.starts[i] < off+n; i++ {
 		s, ok := l.segments[i].(*rawSegment)

@@ -207,21 +207,26 @@ func (l *leafLengths) measureDates(s *lengths, v *pqfile.Values) {
 	}
 }
 
-// measureFloats formats floats into a scratch buffer; JSON quotes the words
-// among them.
+// measureFloats measures floats; JSON quotes the words among them. The few that
+// are not plain are formatted into a scratch buffer.
 func (l *leafLengths) measureFloats(s *lengths, v *pqfile.Values) {
-	add, buf := l.text.floats(), l.scratch
+	floats, json := l.text.floats, l.text.csv == nil
 	for i := range s.each {
-		buf = add(buf[:0], v, i)
-		s.each[i] = uint32(len(buf))
-		if buf[0] == '"' && s.quotes == nil {
+		f := floats.value(v, i)
+		if p, ok := floats.plain(f); ok {
+			s.each[i] = p.length(l.powers)
+			continue
+		}
+		l.scratch = floats.append(l.scratch[:0], f, json)
+		s.each[i] = uint32(len(l.scratch))
+		if l.scratch[0] != '"' {
+			continue
+		}
+		if s.quotes == nil {
 			s.quotes = quoteless(&s.own.quotes, v.N)
 		}
-		if s.quotes != nil && buf[0] == '"' {
-			s.quotes[i] = 2
-		}
+		s.quotes[i] = 2
 	}
-	l.scratch = buf
 }
 
 // quoteless returns n zeros in the memory of own.

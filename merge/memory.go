@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -33,6 +34,8 @@ type budget struct {
 	capacity int64 // of work
 	work     *semaphore.Weighted
 	holdings holdings
+	// sequential is how many readers what is fetched ahead is divided among.
+	sequential atomic.Int64
 }
 
 func newBudget(bytes int64) *budget {

@@ -9,26 +9,34 @@ import (
 )
 
 // packer puts a hybrid stream (hybrid.go) together from pieces of other such
-// streams. Packed values are moved as bits, up to 56 at a time, and not looked at
-// one by one. Its output keeps hybridBound. The zero value packs nothing; see
-// reset.
-//
-//	run   | n values, width bits each | acc: the bits of the last, open byte |
+// streams. Packed values are moved as bits, and not looked at one by one. Its
+// output keeps hybridBound. The zero value packs nothing; see reset.
 type packer struct {
 	width uint
 	n     int    // values so far
 	done  []byte // finished runs
 	run   []byte // the packed run in the making, with room behind it
-	bit   int    // its bits
-	acc   uint64
+	bit   int    // its bits; what follows them is arbitrary
 	// A repeated value is held back until another one comes: pieces of a run that
 	// deleted rows have cut are one run again.
 	value  uint32
 	repeat int
 }
 
-// packedRoom is how much further than the bits of a run a store may reach.
-const packedRoom = 16
+const (
+	// moved is how many bits go over at a time: whole bytes of the 57 bits that are
+	// left of 8 bytes when the first has 7 bits used.
+	moved = 56
+	// stride is how many bytes go over at least, in four moves: most ranges of a
+	// row group with a few percent deleted take one or two strides, so that the
+	// processor can guess how many.
+	stride     = 4 * moved / 8
+	strideRead = stride + 1 // bytes that are read, and written, for a stride
+	// packedRoom is how much further than the bits of a run a store may reach.
+	packedRoom = strideRead + 8
+	// wholeBytes is how many bits are worth a copy of bytes.
+	wholeBytes = 1 << 10
+)
 
 // reset starts a stream of a width of 1 to 32 and keeps the memory.
 func (p *packer) reset(width int) {
@@ -44,48 +52,71 @@ func (p *packer) grow(bits int) {
 	}
 }
 
-// add appends ranges of values of the same width from src, whose first one is
-// number first.
+// add appends ranges of values of the same width from src, which has those from
+// number first on behind its first byte. A range is read from up to 7 bits before
+// it, so that it comes to lie as in the output:
+//
+//	src | any byte | … up bits|range … |
+//	run |     bits so far … up|range … |
 func (p *packer) add(src []byte, first int64, ranges []deletes.Range) {
 	if p.repeat > 0 {
 		p.flush()
 	}
 	p.grow(8 * len(src))
-	run, to, up, acc := p.run, p.bit>>3, uint(p.bit&7), p.acc
+	src = src[:cap(src)] // what is read too much is written over
+	run, bit, width := p.run, p.bit, int(p.width)
 	for _, r := range ranges {
-		at, bits := int(r.Start-first)*int(p.width), int(r.End-r.Start)*int(p.width)
-		p.n += int(r.End - r.Start)
+		n := int(r.End - r.Start)
+		p.n += n
+		to, up := bit>>3, uint(bit&7)
+		at, bits := 8+int(r.Start-first)*width-int(up), n*width+int(up)
+		bit += n * width
 		from, down := at>>3, uint(at&7)
-		if bits >= wholeBytes && down == 0 && up == 0 {
-			n := copy(run[to:], src[from:from+bits>>3])
-			from, to, bits = from+n, to+n, bits&7
+		switch {
+		case from+bits>>3+strideRead > len(src):
+			p.run, p.bit = run, bit-n*width
+			p.addSlowly(src, at+int(up), n*width)
+			continue
+		case bits >= wholeBytes && down == 0:
+			open := run[to] & (1<<up - 1)
+			copy(run[to:], src[from:from+(bits+7)>>3])
+			run[to] = run[to]>>up<<up | open
+			continue
 		}
-		for ; bits >= moved && from <= len(src)-8; bits -= moved {
-			acc |= binary.LittleEndian.Uint64(src[from:]) >> down << 8 >> 8 << up
-			binary.LittleEndian.PutUint64(run[to:], acc)
-			acc >>= moved
-			from, to = from+moved/8, to+moved/8
-		}
-		for bits > 0 {
-			k := min(bits, moved)
-			acc |= load64(src, from) >> down & (1<<uint(k) - 1) << up
-			binary.LittleEndian.PutUint64(run[to:], acc)
-			up += uint(k)
-			acc >>= up &^ 7
-			from, to, up = from+moved/8, to+int(up>>3), up&7
-			bits -= k
+		open := uint64(run[to]) & (1<<up - 1)
+		for {
+			in, out := (*[strideRead]byte)(src[from:]), (*[strideRead]byte)(run[to:])
+			w := binary.LittleEndian.Uint64(in[:])>>down>>up<<up | open
+			binary.LittleEndian.PutUint64(out[:], w)
+			binary.LittleEndian.PutUint64(out[moved/8:], binary.LittleEndian.Uint64(in[moved/8:])>>down)
+			binary.LittleEndian.PutUint64(out[2*moved/8:], binary.LittleEndian.Uint64(in[2*moved/8:])>>down)
+			binary.LittleEndian.PutUint64(out[3*moved/8:], binary.LittleEndian.Uint64(in[3*moved/8:])>>down)
+			if bits -= 8 * stride; bits <= 0 {
+				break
+			}
+			from, to, up, open = from+stride, to+stride, 0, 0
 		}
 	}
-	p.bit, p.acc = to<<3|int(up), acc
+	p.bit = bit
 }
 
-const (
-	// moved is how many bits go over at a time: what is left of 8 bytes when the
-	// first has 7 bits used.
-	moved = 56
-	// wholeBytes is how many bits are worth a copy of bytes.
-	wholeBytes = 1 << 10
-)
+// addSlowly appends bits of src from bit number at on, at its ends.
+func (p *packer) addSlowly(src []byte, at, bits int) {
+	for bits > 0 {
+		n := min(bits, moved-7)
+		p.putBits(load64(src, at>>3)>>uint(at&7)&(1<<uint(n)-1), n)
+		at += n
+		bits -= n
+	}
+}
+
+// putBits appends up to 56 bits, for which there is room.
+func (p *packer) putBits(v uint64, n int) {
+	up := uint(p.bit & 7)
+	at := p.run[p.bit>>3:]
+	binary.LittleEndian.PutUint64(at, uint64(at[0])&(1<<up-1)|v<<up)
+	p.bit += n
+}
 
 // load64 reads 8 bytes at i, zeros behind the end.
 func load64(src []byte, i int) uint64 {
@@ -107,17 +138,8 @@ func loadTail(src []byte, i int) uint64 {
 func (p *packer) put(value uint32, n int) {
 	p.grow(n * int(p.width))
 	for range n {
-		p.putOne(value)
+		p.putBits(uint64(value), int(p.width))
 	}
-}
-
-// putOne appends one value, for which there is room.
-func (p *packer) putOne(value uint32) {
-	up := uint(p.bit & 7)
-	acc := p.acc | uint64(value)<<up
-	binary.LittleEndian.PutUint64(p.run[p.bit>>3:], acc)
-	p.bit += int(p.width)
-	p.acc = acc >> ((up + p.width) &^ 7)
 }
 
 // addRepeated appends one value n times.
@@ -160,10 +182,13 @@ func (p *packer) endPacked() {
 	groups := (p.bit/int(p.width) + 7) / 8
 	size := groups * int(p.width)
 	p.grow(8*size - p.bit)
+	if up := uint(p.bit & 7); up > 0 {
+		p.run[p.bit>>3] &= 1<<up - 1
+	}
 	clear(p.run[(p.bit+7)/8 : size])
 	p.done = binary.AppendUvarint(p.done, uint64(groups)<<1|1)
 	p.done = append(p.done, p.run[:size]...)
-	p.bit, p.acc = 0, 0
+	p.bit = 0
 }
 
 // finish appends the stream to dst.
@@ -184,8 +209,8 @@ func (p *packer) finish(dst []byte) []byte {
 type hybridRuns struct {
 	src   []byte // what follows the run at hand
 	width uint
-	// The run at hand has values number first to end-1: packed, or value repeated
-	// if packed is nil.
+	// The run at hand has values number first to end-1: packed behind the last byte
+	// of its head, or value repeated if packed is nil.
 	first, end int64
 	packed     []byte
 	value      uint32
@@ -217,7 +242,8 @@ func (h *hybridRuns) next() error {
 		size = uint64(len(src))
 		n = 8 * size / uint64(h.width)
 	}
-	h.src, h.packed, h.end = src[size:], src[:size:size], h.first+int64(n)
+	h.packed = h.src[k-1 : uint64(k)+size]
+	h.src, h.end = src[size:], h.first+int64(n)
 	if n == 0 {
 		return fmt.Errorf("%w: a page's packed run is cut", ErrCorrupt)
 	}
@@ -273,13 +299,13 @@ func (h *hybridRuns) copySlowly(p *packer, start, end int64) error {
 	}
 	p.n += n
 	p.grow(n * int(p.width))
-	at := int(start-h.first) * int(h.width)
+	at := 8 + int(start-h.first)*int(h.width)
 	for range n {
 		v := load64(h.packed, at>>3) >> uint(at&7) & (1<<h.width - 1)
 		if v>>p.width != 0 {
 			return errWide(p.width)
 		}
-		p.putOne(uint32(v))
+		p.putBits(v, int(p.width))
 		at += int(h.width)
 	}
 	return nil

@@ -63,7 +63,7 @@ func TestPagesWithoutDeletesAreKept(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, index %v, v2 %v", name, index, v2), func(t *testing.T) {
 					tab, _, want := pagedTable(t, form, gone)
 					scan := currentScan(t, tab)
-					for _, how := range []string{"kept apart", "page by page", "whole"} {
+					for _, how := range []string{"kept apart", "page by page", "whole", "in a store"} {
 						counters := checkForm(t, how, scan, how, want)
 						// Of 128 pages 32 are gone, 2 have lost a row, and 8 are within or at the
 						// ends of a run; not of the boolean column. A column that falls back

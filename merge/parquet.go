@@ -66,7 +66,11 @@ func (v *parquetView) ReadAt(ctx context.Context, p []byte, off int64) (int, err
 }
 
 // Open implements Opener.
-func (v *parquetView) Open() Handle { return &handle{view: v} }
+func (v *parquetView) Open() Handle {
+	h := &handle{view: v}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
 
 // layout returns the view's layout from the cache, or builds it.
 func (v *parquetView) layout(ctx context.Context) (*layout, error) {
@@ -121,7 +125,7 @@ func (v *parquetView) key() (string, error) {
 		fmt.Fprintf(h, "%d|%s|%q|%q|%s|%s|%v|%d|", LayoutFormat, v.scan.Table.UUID, v.scan.Table.Location, source.PlaceOf(v.scan.Store), schema, mapping, v.part, len(v.files))
 		for i := range v.files {
 			f := &v.files[i]
-			fmt.Fprintf(h, "%q|%q|", f.Path, f.DeleteKey())
+			fmt.Fprintf(h, "%q|%q|%t|", f.Path, f.DeleteKey(), source.InStore(v.scan.Store, f.Path))
 			if v.scan.metadata {
 				fmt.Fprintf(h, "%d|%d|%d|", f.SpecID, f.Sequence, f.FirstRowID)
 			}
@@ -147,8 +151,8 @@ func (e *Engine) build(ctx context.Context, key string, s Scan, files []snapshot
 		return nil, err
 	}
 	if part && identical(inputs[0], view, e.opt.NoSplice) {
-		if inputs[0].remote {
-			return e.wholeRemote(inputs[0]), nil
+		if object, ok := inputs[0].pq.Object.(source.Remote); ok {
+			return e.wholeRemote(inputs[0], object), nil
 		}
 		return e.wholeFile(inputs[0]), nil
 	}
@@ -373,13 +377,17 @@ const bandBytes = 64 << 20
 
 // arrange places the chunks one after another behind the magic, in bands in which
 // the chunks of a column follow one another: what a kernel reads ahead past a
-// chunk's end is then of a column that is being read.
+// chunk's end is then of a column that is being read. Over an object store it does
+// not, and chunks lie as they do in the sources, to be fetched together.
 func (e *Engine) arrange(groups []group) *layout {
 	l := &layout{}
 	l.add(&memorySegment{data: []byte(magic), what: "magic"})
+	if l.remote = slices.ContainsFunc(groups, func(g group) bool { return anyRemote(g.sources) }); l.remote {
+		l.places = newChunkPlaces(len(groups), len(groups[0].chunks))
+	}
 	for from := 0; from < len(groups); {
 		to := from + 1
-		for bytes := groups[from].length(); to < len(groups); to++ {
+		for bytes := groups[from].length(); !l.remote && to < len(groups); to++ {
 			if bytes += groups[to].length(); bytes > bandBytes {
 				break
 			}
@@ -391,6 +399,9 @@ func (e *Engine) arrange(groups []group) *layout {
 					l.align()
 				}
 				e.place(l, &groups[i].chunks[j])
+				if l.places != nil {
+					l.places.at[i*l.places.leaves+j] = viewRange{groups[i].chunks[j].offset, l.length}
+				}
 				if remote {
 					l.align()
 				}
@@ -405,6 +416,9 @@ func (e *Engine) arrange(groups []group) *layout {
 			l.heap += 512 * int64(len(g.chunks))
 		}
 		from = to
+	}
+	if l.places != nil {
+		l.places.sort()
 	}
 	return l
 }

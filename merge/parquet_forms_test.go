@@ -180,7 +180,7 @@ func TestRewrittenForms(t *testing.T) {
 						tx.Commit()
 					}
 					scan := currentScan(t, tab)
-					hows := []string{"coalesced", "kept apart", "in runs", "page by page"}
+					hows := []string{"coalesced", "kept apart", "in runs", "page by page", "in a store"}
 					if strings.HasPrefix(name, "codec") {
 						hows = hows[1:2]
 					}
@@ -222,7 +222,7 @@ func TestSizeStatisticsOfDeltaByteArrays(t *testing.T) {
 	tx.DeleteVector(file, 3, 399)
 	tx.Commit()
 	scan, want := currentScan(t, tab), without(arrowRowsInOrder(t, stored), []int64{3, 399})
-	for _, how := range []string{"coalesced", "kept apart", "in runs", "page by page"} {
+	for _, how := range []string{"coalesced", "kept apart", "in runs", "page by page", "in a store"} {
 		checkForm(t, how, scan, how, want)
 	}
 }
@@ -234,6 +234,8 @@ func checkForm(t *testing.T, what string, scan Scan, how string, want []string) 
 	opt.Cache, opt.Deletes = &mapCache{}, deletes.NewResolver(deletes.Options{})
 	e := NewEngine(opt)
 	switch how {
+	case "in a store":
+		scan.Store = &storeOf{Store: scan.Store}
 	case "in runs":
 		e.limits.runBytes = 700
 	case "page by page", "whole":

@@ -145,6 +145,7 @@ func TestParquetOfRealTables(t *testing.T) {
 				"no splice":  testEngine(t, Options{NoSplice: true, Statistics: StatisticsNone}),
 				"kept apart": testEngine(t, Options{NoCoalesce: true, Statistics: StatisticsAll}),
 				"rewritten":  testEngine(t, Options{NoSplice: true, NoCoalesce: true}),
+				"in a store": testEngine(t, Options{}),
 			}
 			for i := range l.Table().Snapshots {
 				s := &l.Table().Snapshots[i]
@@ -160,6 +161,10 @@ func TestParquetOfRealTables(t *testing.T) {
 				want := x.rows(t, x.Snapshots[at].Rows)
 				scan := scanOf(t, l, s)
 				for name, e := range engines {
+					scan := scan
+					if name == "in a store" {
+						scan.Store = &storeOf{Store: scan.Store}
+					}
 					if name != "default" && i < len(l.Table().Snapshots)-3 {
 						continue
 					}

@@ -16,8 +16,9 @@ type Passthrough interface {
 	// or nil if there is none. The caller closes it.
 	OpenFile(ctx context.Context) (*os.File, error)
 	// Stored reports whether most of the view's bytes are those of data files, so
-	// that reading more than was asked for costs little.
-	Stored(ctx context.Context) bool
+	// that reading more than was asked for costs little, and whether any come from
+	// an object store, where it costs much.
+	Stored(ctx context.Context) (stored, remote bool)
 	// Borrow calls each with the local files that have n bytes of the view, piece
 	// after piece; a file is open until each returns, whose error ends it. It fails
 	// too if a file has changed meanwhile. false if they are not all in local files:

@@ -36,11 +36,6 @@ func (l *layout) align() {
 // each of them.
 const remoteWorkers = 16
 
-func isRemote(object source.Object) bool {
-	_, ok := object.(source.Remote)
-	return ok
-}
-
 // anyRemote reports whether any of the files is in an object store.
 func anyRemote(sources []groupSource) bool {
 	return slices.ContainsFunc(sources, func(s groupSource) bool { return s.in.remote })
@@ -59,18 +54,17 @@ func (e *Engine) policy(groups []group) Statistics {
 
 // dictionaryBound bounds a chunk's dictionary by its footer: it is no longer
 // than the chunk's pages are uncompressed, and has no more entries than the chunk
-// has values, or fit into it.
+// has values, or fit into it. Entries that it turns out not to have are filled in,
+// and those of byte arrays have a length each: there is one more than fit, and
+// room for the lengths of all beside whatever the values are.
 func dictionaryBound(c *pqfile.Chunk, width int64) (entries int, bytes int64) {
-	least := width
-	if width == 0 {
-		least = 4 // a byte array's length
-	}
 	size := max(c.Meta.TotalUncompressedSize, 0)
-	n := min(c.Meta.NumValues, size/least)
 	if width > 0 {
+		n := min(c.Meta.NumValues, size/width)
 		return int(n), n * width
 	}
-	return int(n), size
+	n := min(c.Meta.NumValues, size/4) + 1
+	return int(n), size + 4*n
 }
 
 // storedBound is what the page headers of a chunk that falls back from its
@@ -81,7 +75,7 @@ func storedBound(c *pqfile.Chunk) (storedPages, bool) {
 			return storedPages{}, false
 		}
 	}
-	out := storedPages{dictRows: c.Meta.NumValues, plain: max(c.Meta.TotalUncompressedSize, 0)}
+	out := storedPages{bound: true, dictRows: c.Meta.NumValues, plain: max(c.Meta.TotalUncompressedSize, 0)}
 	out.dictN, out.dictBytes = dictionaryBound(c, 0)
 	return out, out.dictN > 0
 }
@@ -148,16 +142,25 @@ func (s gapSegment) readAt(_ context.Context, _ *handle, p []byte, _ int64) erro
 func (s gapSegment) describe() string { return "gap" }
 
 // wholeRemote is the layout of a part that is its data file.
-func (e *Engine) wholeRemote(in *input) *layout {
+func (e *Engine) wholeRemote(in *input, object source.Remote) *layout {
 	var chunks []source.Range
+	places := newChunkPlaces(len(in.pq.Metadata.RowGroups), len(in.columns))
 	for g := range in.pq.Metadata.RowGroups {
 		for i := range in.columns {
 			if c, err := in.pq.Chunk(g, in.columns[i].Source); err == nil {
 				chunks = append(chunks, source.Range{Off: c.Start, Len: c.Length})
+				// A page with the end of another is this one's.
+				places.at[g*len(in.columns)+i] = viewRange{c.Start &^ (remotePage - 1), (c.Start + c.Length) &^ (remotePage - 1)}
 			}
 		}
 	}
-	return e.layRemote(in.pq.Object.(source.Remote), chunks, in.heap())
+	l := e.layRemote(object, chunks, in.heap())
+	l.remote = true
+	if places != nil {
+		places.sort()
+		l.places = places
+	}
+	return l
 }
 
 // layRemote lays out a file whose chunks, and what lies between them, are read as
@@ -197,11 +200,26 @@ func (e *Engine) layRemote(file source.Remote, chunks []source.Range, heap int64
 }
 
 // prefetch lets the sources' chunks of the column be fetched together.
-func (r *rewrite) prefetch() {
+func (r *rewrite) prefetch(ctx context.Context) {
+	for object, extents := range r.stored() {
+		object.Prefetch(ctx, extents)
+	}
+}
+
+// stored are the extents of objects in a store that the chunk is made from.
+func (r *rewrite) stored() map[source.Remote][]source.Range {
+	var all map[source.Remote][]source.Range
 	for i := range r.sources {
 		s := &r.sources[i]
-		if s.in.remote && s.in.pq != nil {
-			s.in.pq.Prefetch(s.rowGroup, s.in.columns[r.form.leaf.Leaf:r.form.leaf.Leaf+1])
+		if s.in.pq == nil {
+			continue
+		}
+		if object, ok := s.in.pq.Object.(source.Remote); ok {
+			if all == nil {
+				all = make(map[source.Remote][]source.Range)
+			}
+			all[object] = append(all[object], s.in.pq.Extents(s.rowGroup, s.in.columns[r.form.leaf.Leaf:r.form.leaf.Leaf+1])...)
 		}
 	}
+	return all
 }

@@ -24,7 +24,8 @@ type rewrite struct {
 	// those from offset from up to to are the run's.
 	encoded  *pqfile.Chunk
 	from, to int64
-	// plainBytes bounds the PLAIN bytes of the visible values, or is unknown.
+	// plainBytes bounds the PLAIN bytes of the visible values, or is unknown; in a
+	// chunk that falls back, of those that no index stands for.
 	plainBytes int64
 	// length is the chunk's size; measured tells that it is the pages' own, else
 	// it is a reserve that slack fills.
@@ -106,10 +107,11 @@ func (r *rewrite) get(ctx context.Context) (*made, error) {
 		}
 		return all[r.index], nil
 	}
-	key := "chunk|" + r.key()
+	id := r.key()
+	key := "chunk|" + id
 	switch {
 	case r.discard:
-		key = "extremes|" + r.key()
+		key = "extremes|" + id
 	case r.statistics:
 		key += "|statistics"
 	}
@@ -304,7 +306,7 @@ func (r *rewrite) reserved() int64 {
 
 // make decodes and encodes the chunk; size -1 = without slack.
 func (r *rewrite) make(ctx context.Context, size int64) (*made, error) {
-	r.prefetch()
+	r.prefetch(ctx)
 	w, collect := r.begin()
 	defer r.engine.putWriter(w)
 	if w.encoded {

@@ -63,7 +63,7 @@ func newTextBatch(view *pqfile.Schema, form *textForm) (*textBatch, error) {
 func (b *textBatch) release() {
 	clear(b.strips)
 	for _, c := range b.columns {
-		c.cells.text = nil
+		c.cells.release()
 		if c.flat != nil {
 			c.flat.release()
 			c.sizes.release()

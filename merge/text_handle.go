@@ -52,7 +52,10 @@ type heldCursor struct {
 	*textCursor
 }
 
-var _ Handle = (*textHandle)(nil)
+var (
+	_ Handle = (*textHandle)(nil)
+	_ Piecer = (*textHandle)(nil)
+)
 
 // Open implements Opener.
 func (v *textView) Open() Handle {
@@ -86,32 +89,46 @@ func (h *textHandle) drop() {
 
 // ReadAt implements Handle.
 func (h *textHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	pieces, err := h.Pieces(ctx, len(p), off)
+	n := 0
+	for _, piece := range pieces {
+		n += copy(p[n:], piece)
+	}
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Pieces implements Piecer: they are of blocks.
+func (h *textHandle) Pieces(ctx context.Context, n int, off int64) ([][]byte, error) {
 	if off < 0 {
-		return 0, fmt.Errorf("internal error: read at offset %d", off)
+		return nil, fmt.Errorf("internal error: read at offset %d", off)
 	}
 	l, err := h.view.measured(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := 0
-	if head := l.setup.form.head; off < int64(len(head)) {
-		n = copy(p, head[off:])
+	var pieces [][]byte
+	add := func(b []byte) {
+		b = b[:min(n, len(b))]
+		pieces = append(pieces, b)
+		n -= len(b)
+		off += int64(len(b))
 	}
-	size := l.size()
-	for n < len(p) && off+int64(n) < size {
-		at := off + int64(n)
-		id, start := l.find(at)
+	if head := l.setup.form.head; n > 0 && off < int64(len(head)) {
+		add(head[off:])
+	}
+	for size := l.size(); n > 0 && off < size; {
+		id, start := l.find(off)
 		data, err := h.block(ctx, l, id)
 		if err != nil {
-			return n, err
+			return pieces, err
 		}
-		n += copy(p[n:], data[at-start:])
+		add(data[off-start:])
 	}
 	h.view.engine.memory.holdings.use(h, h.bytes())
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return pieces, nil
 }
 
 // block returns a block's bytes, and has the next ones made if the reader is

@@ -124,7 +124,7 @@ type parquetRows struct {
 func (p *parquetRows) groups() []int64 { return p.file.FirstRow }
 
 func (p *parquetRows) rows(group int) (rowReader, int64, error) {
-	p.file.Prefetch(group, p.columns)
+	p.file.Prefetch(context.Background(), group, p.columns) // which outlives the block that it is made for
 	r := &parquetReader{}
 	g := &p.file.Metadata.RowGroups[group]
 	stored := int64(0)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/icefs/icefs/snapshot"
 )
 
 // checkpointBytes is the distance of checkpoints, and so about the size of a
@@ -75,15 +78,61 @@ func (v *textView) measure(ctx context.Context) (l *textLayout, err error) {
 	return l, nil
 }
 
+// fileUnits are the measured units of one data file. Immutable.
+type fileUnits struct {
+	table *snapshot.Table // keeps its address, part of the key, from being used again
+	units []textUnit      // of no view: file and start are not set
+	rows  int64
+}
+
+// fileKey is the key of a data file's units within a loaded table: other
+// snapshots that show the file alike do not open it to be measured. Whoever reads
+// opens it, and finds out if it has changed.
+func (v *textView) fileKey(set *textSetup, f *snapshot.File) string {
+	key := textKey(set.key, f.Path, snapshot.PartitionKey(0, nil, identityConstants(v.scan.Table, f.DataFile)), f.DeleteKey(),
+		fmt.Sprintf("%d %d %d", f.SpecID, f.Sequence, f.FirstRowID))
+	return fmt.Sprintf("text|file|%p|%s", v.scan.Table, key)
+}
+
 // measureFile measures the row groups of data file i.
 func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, under *progress) ([]textUnit, error) {
+	f, counted := &v.scan.Plan.Files[i], false
+	if f.Err != nil {
+		return v.measureUnits(ctx, set, i, under)
+	}
+	kept, err := v.engine.cached(ctx, v.fileKey(set, f), func(ctx context.Context) (any, int64, error) {
+		counted = true
+		units, err := v.measureUnits(ctx, set, i, under)
+		k := &fileUnits{table: v.scan.Table, units: units}
+		for _, u := range units {
+			k.rows += u.rows
+		}
+		return k, int64(64 + 128*len(units)), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	k := kept.(*fileUnits)
+	if !counted {
+		under.done.Add(k.rows)
+	}
+	units := slices.Clone(k.units)
+	for j := range units {
+		units[j].file = i
+	}
+	return units, nil
+}
+
+// measureUnits measures the row groups of data file i, which no view of the
+// table has yet.
+func (v *textView) measureUnits(ctx context.Context, set *textSetup, i int, under *progress) ([]textUnit, error) {
 	in, err := v.engine.openText(ctx, v.scan, set, i)
 	if err != nil {
 		return nil, err
 	}
 	var units []textUnit
 	for g, rows := range in.groups() {
-		units = append(units, textUnit{file: i, group: g, rows: rows, key: in.unitKey(g)})
+		units = append(units, textUnit{group: g, rows: rows, key: in.unitKey(g)})
 	}
 	workers := max(1, v.engine.workers()/max(1, len(units), len(v.scan.Plan.Files)))
 	g, ctx := errgroup.WithContext(ctx)

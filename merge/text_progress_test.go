@@ -7,9 +7,15 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/apache/iceberg-go"
+
+	"github.com/icefs/icefs/deletes"
+	"github.com/icefs/icefs/internal/fixture"
+	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/internal/source/faulty"
 )
 
@@ -76,6 +82,45 @@ func TestTextMeasuring(t *testing.T) {
 	for _, line := range []string{"measuring a text view for its size", "text view measured"} {
 		if !strings.Contains(log.String(), line) || !strings.Contains(log.String(), "rows=24000") {
 			t.Errorf("log without %q:\n%s", line, log)
+		}
+	}
+}
+
+// openings counts what is opened.
+type openings struct {
+	source.Store
+	n atomic.Int64
+}
+
+func (s *openings) Open(ctx context.Context, location string) (source.Object, error) {
+	s.n.Add(1)
+	return s.Store.Open(ctx, location)
+}
+
+// A data file that another snapshot shows alike is not opened to be measured.
+func TestMeasuredFilesStayShut(t *testing.T) {
+	table := fixture.New(t.TempDir(), fixture.Options{Schema: iceberg.NewSchema(0,
+		iceberg.NestedField{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64, Required: true})})
+	for i := range int64(3) {
+		tx := table.Begin()
+		tx.Append(fixture.Row{"id": i})
+		tx.Commit()
+	}
+	if err := table.Err(); err != nil {
+		t.Fatal(err)
+	}
+	l := loadFolder(t, table.Dir())
+	e := NewEngine(Options{Cache: &mapCache{}, Deletes: deletes.NewResolver(deletes.Options{})})
+	for i := range l.Table().Snapshots {
+		scan := scanOf(t, l, &l.Table().Snapshots[i])
+		store := &openings{Store: scan.Store}
+		scan.Store = store
+		size, err := e.CSV(scan).Size(t.Context())
+		if want := int64(len("id\n") + 2*(i+1)); err != nil || size != want {
+			t.Errorf("snapshot %d: %d bytes, %v, want %d", i, size, err, want)
+		}
+		if n := store.n.Load(); n != 1 {
+			t.Errorf("snapshot %d: %d files opened, want the new one alone", i, n)
 		}
 	}
 }

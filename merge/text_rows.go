@@ -11,17 +11,24 @@ import (
 // start of a goroutine costs more than it saves.
 const shareBytes = 128 << 10
 
-// cellCopy is how much of a cell is copied at once: most cells are shorter, and
-// what is copied past their end is overwritten by the next.
+// Rows are put together a column at a time, in tiles of few enough rows that
+// what is written stays in the processor's nearest cache.
+const (
+	tileRows  = 256
+	tileBytes = 16 << 10
+)
+
+// cellCopy is how much of a cell is copied at once: most cells are no longer.
+// What is copied past a cell's end, but not past its row's, is overwritten by the
+// next column.
 const cellCopy = 32
 
 // strip is a column of a batch while rows are put together.
 type strip struct {
-	before     [cellCopy]byte // what stands before each cell,
-	beforeLen  int            // if that is short, else
-	long       []byte
+	before     []byte // what stands before each cell
 	text       []byte
 	start, end []uint32
+	copied     [cellCopy]byte // of before, if it is no longer
 }
 
 // setStrips readies the columns' cells for putting rows together.
@@ -30,13 +37,8 @@ func (b *textBatch) setStrips() {
 	for j, c := range b.columns {
 		text := c.cells.text
 		text = text[:min(cap(text), len(text)+2*cellCopy)] // copied, but not kept
-		s := strip{text: text, start: c.cells.start[:b.rows], end: c.cells.end[:b.rows]}
-		if before := b.form.before[j]; len(before) <= cellCopy {
-			s.beforeLen = copy(s.before[:], before)
-		} else {
-			s.long = before
-		}
-		b.strips = append(b.strips, s)
+		b.strips = append(b.strips, strip{before: b.form.before[j], text: text, start: c.cells.start[:b.rows], end: c.cells.end[:b.rows]})
+		copy(b.strips[j].copied[:], b.form.before[j])
 	}
 }
 
@@ -70,7 +72,7 @@ func (b *textBatch) appendRows(dst []byte, live []deletes.Range, bytes, workers 
 	out := dst[len(dst) : len(dst)+bytes]
 	dst = dst[:len(dst)+bytes]
 	if bytes < shareBytes || workers < 2 {
-		putRows(out, b.strips, b.form.after, live)
+		b.putRows(out, live)
 		return dst
 	}
 	var done sync.WaitGroup
@@ -82,59 +84,84 @@ func (b *textBatch) appendRows(dst []byte, live []deletes.Range, bytes, workers 
 		b.shares[w], live, n = b.cut(b.shares[w][:0], live, bytes/workers)
 		share, piece := b.shares[w], out[:n:n]
 		out = out[n:]
-		done.Go(func() { putRows(piece, b.strips, b.form.after, share) })
+		done.Go(func() { b.putRows(piece, share) })
 	}
 	done.Wait()
 	return dst
 }
 
 // putRows writes the text of rows to out, which is as long as that.
-func putRows(out []byte, strips []strip, after []byte, rows []deletes.Range) {
-	at := 0
-	for _, r := range rows {
+func (b *textBatch) putRows(out []byte, live []deletes.Range) {
+	var t tile
+	begin, at := 0, 0
+	for _, r := range live {
 		for i := r.Start; i < r.End; i++ {
-			for j := range strips {
-				s := &strips[j]
-				switch {
-				case s.long != nil:
-					at += copy(out[at:], s.long)
-				case s.beforeLen == 1:
-					out[at] = s.before[0]
-					at++
-				case at+cellCopy <= len(out):
-					*(*[16]byte)(out[at:]) = *(*[16]byte)(s.before[:])
-					*(*[16]byte)(out[at+16:]) = *(*[16]byte)(s.before[16:])
-					at += s.beforeLen
-				default:
-					at += copy(out[at:], s.before[:s.beforeLen])
-				}
-				at = putCell(out, at, s.text, int(s.start[i]), int(s.end[i]))
+			if t.n == tileRows || at-begin > tileBytes {
+				t.put(out, b.strips, b.form.after)
+				t.n, begin = 0, at
 			}
-			if len(after) == 1 {
-				out[at] = after[0]
-				at++
-			} else {
-				at += copy(out[at:], after)
-			}
+			t.rows[t.n], t.at[t.n] = uint32(i), at
+			at += b.lengths[i]
+			t.end[t.n] = at
+			t.n++
+		}
+	}
+	t.put(out, b.strips, b.form.after)
+}
+
+// tile is a run of rows being put together.
+type tile struct {
+	n    int
+	rows [tileRows]uint32 // of the batch
+	at   [tileRows]int    // where the next column goes
+	end  [tileRows]int    // where the row ends
+}
+
+// put writes the tile's rows to out.
+func (t *tile) put(out []byte, strips []strip, after []byte) {
+	for j := range strips {
+		t.putColumn(out, &strips[j])
+	}
+	for _, at := range t.at[:t.n] {
+		copy(out[at:], after)
+	}
+}
+
+// putColumn writes a column of the tile.
+func (t *tile) putColumn(out []byte, s *strip) {
+	at, end := t.at[:t.n], t.end[:t.n]
+	text, before := s.text, len(s.before)
+	for k, i := range t.rows[:t.n] {
+		p, from := at[k], int(s.start[i])
+		n := int(s.end[i]) - from
+		switch {
+		case before == 1:
+			out[p] = s.copied[0]
+		case before > cellCopy || p+cellCopy > end[k]:
+			copy(out[p:], s.before)
+		default:
+			copy32(out[p:], s.copied[:])
+		}
+		p += before
+		at[k] = p + n
+		switch {
+		case n <= 16 && from+16 <= len(text) && p+16 <= end[k]:
+			*(*[16]byte)(out[p:]) = *(*[16]byte)(text[from:])
+		case n <= cellCopy && from+cellCopy <= len(text) && p+cellCopy <= end[k]:
+			copy32(out[p:], text[from:])
+		case n <= 2*cellCopy && from+2*cellCopy <= len(text) && p+2*cellCopy <= end[k]:
+			copy32(out[p:], text[from:])
+			copy32(out[p+cellCopy:], text[from+cellCopy:])
+		default:
+			copy(out[p:p+n], text[from:])
 		}
 	}
 }
 
-// putCell writes text[from:to] to out[at:] and returns where it ends. Copies of
-// 16 bytes are moves of one register; longer ones would be calls.
-func putCell(out []byte, at int, text []byte, from, to int) int {
-	n := to - from
-	if n > 2*cellCopy || from+2*cellCopy > len(text) || at+2*cellCopy > len(out) {
-		return at + copy(out[at:], text[from:to])
-	}
-	dst, src := (*[2 * cellCopy]byte)(out[at:]), (*[2 * cellCopy]byte)(text[from:])
-	*(*[16]byte)(dst[:]) = *(*[16]byte)(src[:])
-	if n > 16 {
-		*(*[16]byte)(dst[16:]) = *(*[16]byte)(src[16:])
-	}
-	if n > 32 {
-		*(*[16]byte)(dst[32:]) = *(*[16]byte)(src[32:])
-		*(*[16]byte)(dst[48:]) = *(*[16]byte)(src[48:])
-	}
-	return at + n
+// copy32 copies 32 bytes. Copies of 16 bytes are moves of one register; longer
+// ones would be calls.
+func copy32(dst, src []byte) {
+	d, s := (*[cellCopy]byte)(dst), (*[cellCopy]byte)(src)
+	*(*[16]byte)(d[:]) = *(*[16]byte)(s[:])
+	*(*[16]byte)(d[16:]) = *(*[16]byte)(s[16:])
 }

@@ -50,6 +50,16 @@ type Handle interface {
 	Close() error
 }
 
+// Piecer is a Handle that may have bytes in memory, which a kernel can then be
+// given without a copy.
+type Piecer interface {
+	Handle
+	// Pieces returns n bytes from off, fewer only with an error or at the end; nil
+	// if they are not in memory, so that ReadAt has to be asked. They are never
+	// changed.
+	Pieces(ctx context.Context, n int, off int64) ([][]byte, error)
+}
+
 // Streamer is a View that can be written out without measuring it first.
 type Streamer interface {
 	View
@@ -74,6 +84,10 @@ type Scan struct {
 	metadata bool
 	invalid  error
 }
+
+// InStore reports whether data file i lies in an object store, by its location:
+// Parquet views of such files are laid out otherwise.
+func (s *Scan) InStore(i int) bool { return source.InStore(s.Store, s.Plan.Files[i].Path) }
 
 // CSVOptions are part of a view's identity.
 type CSVOptions struct {

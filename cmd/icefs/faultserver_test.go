@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -122,11 +123,11 @@ func (s *mountServer) listen(out io.Reader) {
 
 // mounted is one mount of a mountServer.
 type mounted struct {
-	t     *testing.T
-	dir   string
-	log   string // file
-	ended chan reply
-	died  chan struct{}
+	t      *testing.T
+	server *mountServer
+	dir    string
+	log    string // file
+	ended  chan reply
 }
 
 // mount mounts src. It returns an error, what icefs says, if it refuses to.
@@ -134,11 +135,15 @@ func (s *mountServer) mount(t *testing.T, src, cache string, flags ...string) (*
 	t.Helper()
 	scratch, err := os.MkdirTemp(s.scratch, "mount")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	m := &mounted{t: t, dir: filepath.Join(scratch, "mnt"), log: filepath.Join(scratch, "log"), ended: make(chan reply, 1), died: s.died}
+	m := &mounted{t: t, server: s, dir: filepath.Join(scratch, "mnt"), log: filepath.Join(scratch, "log"), ended: make(chan reply, 1)}
 	if err := os.Mkdir(m.dir, 0o700); err != nil {
-		t.Fatal(err)
+		return nil, err
+	}
+	outside, err := deviceOf(m.dir)
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	s.last++
@@ -148,38 +153,34 @@ func (s *mountServer) mount(t *testing.T, src, cache string, flags ...string) (*
 	err = s.in.Encode(order{id, args})
 	s.mu.Unlock()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, s.panic)
+		return nil, fmt.Errorf("%w\n%s", err, s.panic)
 	}
 	t.Cleanup(func() {
 		if _, on, _ := fs.MountedOn(m.dir); on {
 			fs.Unmount(m.dir, true)
 		}
 	})
-	outside := deviceOf(t, scratch)
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		if deviceOf(t, m.dir) != outside {
+	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if dev, err := deviceOf(m.dir); err == nil && dev != outside {
 			return m, nil
 		}
 		select {
 		case r := <-m.ended:
 			return nil, errors.New(r.Said)
 		case <-s.died:
-			t.Fatalf("the process of the mounts ended\n%s", s.panic)
+			return nil, fmt.Errorf("the process of the mounts ended\n%s", s.panic)
 		default:
 		}
 		if time.Since(start) > patience {
-			t.Fatal("not mounted")
+			return nil, errors.New("not mounted in time")
 		}
 	}
 }
 
-func deviceOf(t *testing.T, dir string) uint64 {
-	t.Helper()
+func deviceOf(dir string) (uint64, error) {
 	var st syscall.Stat_t
-	if err := syscall.Stat(dir, &st); err != nil {
-		t.Fatal(err)
-	}
-	return st.Dev
+	err := syscall.Stat(dir, &st)
+	return st.Dev, err
 }
 
 // unmount ends the mount, and tells whether it was alive to the end.
@@ -202,10 +203,12 @@ func (m *mounted) unmount() bool {
 			m.t.Errorf("icefs mount ended with %d: %s", r.Code, r.Said)
 		}
 		return r.Code == exitOK
-	case <-m.died:
+	case <-m.server.died:
 		m.t.Error("the process of the mounts has died")
 	case <-time.After(patience):
-		m.t.Error("icefs mount does not end")
+		m.server.cmd.Process.Signal(syscall.SIGQUIT) // it tells what its goroutines do
+		<-m.server.died
+		m.t.Errorf("icefs mount does not end\n%s", m.server.panic)
 	}
 	return false
 }
@@ -220,7 +223,8 @@ func (m *mounted) said() []logLine {
 	m.t.Helper()
 	f, err := os.Open(m.log)
 	if err != nil {
-		m.t.Fatal(err)
+		m.t.Error(err)
+		return nil
 	}
 	defer f.Close()
 	var lines []logLine
@@ -229,7 +233,8 @@ func (m *mounted) said() []logLine {
 		if err := d.Decode(&l); err == io.EOF {
 			return lines
 		} else if err != nil {
-			m.t.Fatal(err)
+			m.t.Error(err)
+			return lines
 		}
 		lines = append(lines, l)
 	}

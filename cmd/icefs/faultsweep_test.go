@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -42,12 +44,29 @@ func sweptTables(named string) []string {
 // sweep is one table read through a source that fails.
 type sweep struct {
 	*testing.T
-	source *faultSource
-	server *mountServer
-	clean  wholeTree
-	long   bool
-	tally  map[string]int // of outcomes
+	warehouse string
+	source    *faultSource
+	server    *mountServer
+	clean     wholeTree
+	long      bool
+	tally     *tally
 }
+
+// tally counts outcomes. Safe for concurrent use.
+type tally struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (t *tally) add(outcome string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of[outcome]++
+}
+
+// sweepers is how many faults are met at a time, each in a source of its own:
+// mounts come and go with much waiting.
+const sweepers = 4
 
 // TestFaultSweep makes each call to the source go wrong in turn, in a real mount
 // that is then read as a whole. Whatever happens, the mount goes on; a path shows
@@ -79,11 +98,17 @@ func newSweep(t *testing.T, server *mountServer, table string, long bool) *sweep
 	if err := os.CopyFS(filepath.Join(warehouse, table), os.DirFS(filepath.Join("../../testdata/warehouse/db", table))); err != nil {
 		t.Fatal(err)
 	}
+	s := &sweep{T: t, warehouse: warehouse, server: server, long: long, tally: &tally{of: map[string]int{}}}
+	s.source = s.newSource()
+	return s
+}
+
+func (s *sweep) newSource() *faultSource {
 	limit := 8 * time.Minute
-	if long {
+	if s.long {
 		limit = time.Hour
 	}
-	return &sweep{T: t, source: newFaultSource(t, warehouse, limit), server: server, long: long, tally: map[string]int{}}
+	return newFaultSource(s.T, s.warehouse, limit)
 }
 
 // run meets every fault there is.
@@ -98,17 +123,29 @@ func (s *sweep) run() {
 		s.Fatalf("%d paths, and without a fault these fail: %v", len(s.clean), failed)
 	}
 	reads := 0
+	var faults []*fault
 	for _, c := range calls {
 		if c.what == readCall {
 			reads++
 		}
-		for _, f := range s.faultsOf(c) {
-			if s.meet(f); s.Failed() && !s.long {
-				return // of thousands, the first will do
-			}
-		}
+		faults = append(faults, s.faultsOf(c)...)
 	}
-	s.Logf("%d paths, %d calls, %d of them reads, in %v: %v", len(s.clean), len(calls), reads, time.Since(begun).Round(time.Millisecond), s.tally)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range sweepers {
+		sweeper := *s
+		sweeper.source = s.newSource()
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(faults)); i = next.Add(1) - 1 {
+				if sweeper.meet(faults[i]); s.Failed() && !s.long {
+					return // of hundreds, the first will do
+				}
+			}
+		})
+	}
+	all.Wait()
+	s.Logf("%d paths, %d calls, %d of them reads, %d faults in %v: %v", len(s.clean), len(calls), reads, len(faults),
+		time.Since(begun).Round(time.Millisecond), s.tally.of)
 }
 
 func (s *sweep) mount(cache string) *mounted {
@@ -171,16 +208,20 @@ func (s *sweep) meet(f *fault) {
 	if f.kind == flippedRead {
 		name += fmt.Sprintf(" at %d, bit %d", f.flip, f.bit)
 	}
-	cache, err := os.MkdirTemp("", "icefs-faults")
-	if err != nil {
-		s.Fatal(err)
+	cache := "" // none
+	if s.long {
+		var err error
+		if cache, err = os.MkdirTemp("", "icefs-faults"); err != nil {
+			s.Error(err)
+			return
+		}
+		defer os.RemoveAll(cache)
 	}
-	defer os.RemoveAll(cache)
 	s.source.fault.Store(f)
 	defer s.source.fault.Store(nil)
 	m, err := s.server.mount(s.T, s.source.mountpoint, cache, "--refresh", sweepRefresh.String(), "--memory", "64MiB")
 	if err != nil {
-		s.tally["refused"]++
+		s.tally.add("refused")
 		// A folder that cannot be listed may have no table in it.
 		if f.at.what == readCall || !f.named(err.Error()) && !strings.Contains(err.Error(), errNoTable.Error()) {
 			s.Errorf("%s: not mounted: %v", name, err)
@@ -197,7 +238,11 @@ func (s *sweep) meet(f *fault) {
 		s.Errorf("%s: the mount did not live", name)
 	}
 	if s.long && s.strict(f) {
-		m := s.mount(cache)
+		m, err := s.server.mount(s.T, s.source.mountpoint, cache)
+		if err != nil {
+			s.Error(err)
+			return
+		}
 		for _, d := range readTree(m.dir).differences(s.clean) {
 			s.Errorf("%s: mounted again on the same cache folder: %v", name, d)
 		}
@@ -229,7 +274,7 @@ func (s *sweep) judge(name string, f *fault, m *mounted, got wholeTree) {
 	}
 	s.checkLog(name, f, m, got, failed)
 	if !s.strict(f) {
-		s.tally[fmt.Sprintf("%v without checksum: %s", f.kind, outcome)]++
+		s.tally.add(fmt.Sprintf("%v without checksum: %s", f.kind, outcome))
 		s.structure(name, f, got)
 		return
 	}
@@ -246,7 +291,7 @@ func (s *sweep) judge(name string, f *fault, m *mounted, got wholeTree) {
 			s.Errorf("%s: %s does not name the file: %s", name, table, text)
 		}
 	}
-	s.tally[fmt.Sprintf("%v: %s", f.kind, outcome)]++
+	s.tally.add(fmt.Sprintf("%v: %s", f.kind, outcome))
 	if outcome == "unnoticed" && testing.Verbose() && f.kind != slowRead {
 		s.Logf("%s: unnoticed", name)
 	}

@@ -207,7 +207,11 @@ func TestHostileWarehouse(t *testing.T) {
 	if len(listed) > 0 {
 		t.Errorf("listed as well: %q", slices.Sorted(maps.Keys(listed)))
 	}
-	files := walkHostile(t, mnt)
+	bombed := map[string]bool{} // they were read, and each look at one costs
+	for _, h := range slices.Concat(hostileManifests(), hostileFiles()) {
+		bombed[filepath.Join(mnt, "db", h.name, "snapshots")] = true
+	}
+	files := walkHostile(t, mnt, bombed)
 	t.Logf("%d tables, %d files read in %v", len(tables), files, time.Since(began).Round(time.Millisecond))
 	searchSecret(t, "the log", strings.NewReader(log.said()))
 	if n := w.calls.Load(); n != 0 {
@@ -265,12 +269,15 @@ func mountHostile(t *testing.T, src string, log *served, flags ...string) string
 
 // walkHostile looks at everything in a mount: names, links, attributes, contents
 // and errors, and searches it for the secret. It returns the number of files read.
-func walkHostile(t *testing.T, mnt string) (files int) {
+func walkHostile(t *testing.T, mnt string, but map[string]bool) (files int) {
 	t.Helper()
 	err := filepath.WalkDir(mnt, func(path string, d iofs.DirEntry, err error) error {
 		if err != nil {
 			searchSecret(t, path, strings.NewReader(strings.ReplaceAll(err.Error(), mnt, "")))
 			return nil
+		}
+		if but[path] {
+			return iofs.SkipDir
 		}
 		searchSecret(t, path, strings.NewReader(d.Name()))
 		if link, err := os.Readlink(path); err == nil {

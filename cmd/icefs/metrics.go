@@ -60,6 +60,8 @@ func (s *session) storeMetrics() []metric {
 		{"store_requests_total", "Requests to object stores.", s.requests.Requests.Load, true},
 		{"store_retries_total", "Requests to object stores that failed and were made again.", s.requests.Retries.Load, true},
 		{"store_bytes_total", "Bytes fetched from object stores.", s.requests.Bytes.Load, true},
+		{"store_extents_ahead_total", "Ranges of objects asked for before readers of Parquet files came to them.", s.counters.ExtentsAhead.Load, true},
+		{"store_extents_prefetched_total", "Ranges of objects fetched before they were needed, together with others.", s.requests.Prefetched.Load, true},
 		{"store_extents_cached_total", "Ranges of objects found in the cache folder.", s.requests.FromDisk.Load, true},
 	}
 }

@@ -33,6 +33,11 @@ type watchedStore struct {
 
 var _ source.Placed = watchedStore{}
 
+var _ source.Classifier = watchedStore{}
+
+// InStore implements source.Classifier.
+func (s watchedStore) InStore(location string) bool { return source.InStore(s.Store, location) }
+
 // Place implements source.Placed.
 func (s watchedStore) Place() string { return source.PlaceOf(s.Store) }
 

@@ -88,6 +88,7 @@ func absolute(src string) string {
 func (s *session) open(ctx context.Context, control bool) error {
 	// The engine divides the budget up (merge.CacheShare); the collector works
 	// harder before the whole is exceeded.
+	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(s.opt.memory - min(s.opt.memory/4, processBytes))
 	var err error
 	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
@@ -154,7 +155,11 @@ func (s *session) slow() time.Duration {
 
 // behindShare is the share of the memory budget that may wait to be written to the
 // disk cache: the chunks of a query of many columns over some 100 MB.
-const behindShare = 16
+const behindShare = 4
+
+// gcPercent lets the heap grow to three times what is in use, where --memory has
+// room, before it is collected: a collection costs as much as making some chunks.
+const gcPercent = 200
 
 // openDisk opens the disk cache. A folder that nobody has asked for may fail: a
 // service has no home.
@@ -220,7 +225,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Views:          s.engine,
 		Show:           s.opt.show,
 		History:        s.opt.history,
-		ParquetOptions: s.opt.parquetIdentity() + s.storeIdentity(),
+		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
 	}

@@ -106,6 +106,10 @@ func (o *storeOptions) read() (map[string]string, error) {
 	return properties, nil
 }
 
+// aheadPart is the part of the memory budget that may be fetched from object
+// stores before it is asked for; more than the default brings nothing.
+const aheadPart = 16
+
 // openStores makes the stores that the program was built with.
 func (s *session) openStores() *remote.Stores {
 	opt := remote.Options{
@@ -114,20 +118,13 @@ func (s *session) openStores() *remote.Stores {
 		Timeout: s.opt.timeout,
 		Log:     s.log,
 		Stats:   &s.requests,
+
+		AheadBytes: min(s.opt.memory/aheadPart, remote.DefaultAheadBytes),
 	}
 	if s.disk != nil {
 		opt.Disk = s.disk
 	}
 	return remote.New(opt)
-}
-
-// storeIdentity tells Parquet views of an object store, which are laid out
-// otherwise, from those of the same files on a disk.
-func (s *session) storeIdentity() string {
-	if s.remote() {
-		return " remote"
-	}
-	return ""
 }
 
 // remote reports whether tables may be in an object store.

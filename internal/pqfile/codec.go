@@ -29,6 +29,9 @@ const (
 	maxLZ4Ratio    = 256      // a length byte stands for at most 255 bytes
 	maxGzipRatio   = 1040     // 258 bytes take at least 2 bits
 	maxZstdRatio   = 44 << 10 // a block of 128 KiB has a header of 3 bytes
+	// zstdRoom is the room behind an output with which the decoder copies 16 bytes at
+	// a time to its end: half as fast again as without.
+	zstdRoom = 16
 	// streamedSize is the size up to which an output is allocated at once,
 	// where no ratio bounds it.
 	streamedSize = 16 << 20
@@ -154,10 +157,6 @@ func hadoopLZ4(src, dst []byte) (n int, err error) {
 	return n, nil
 }
 
-// zstdMargin is how much longer an output has to be for the decoder to copy in
-// whole blocks of 16 bytes.
-const zstdMargin = 16
-
 func (p *Pools) uncompressZstd(buf, src []byte, size int) ([]byte, error) {
 	if size/maxZstdRatio > len(src) {
 		return buf, errSize
@@ -171,8 +170,8 @@ func (p *Pools) uncompressZstd(buf, src []byte, size int) ([]byte, error) {
 		}
 	}
 	defer p.zstd.Put(d)
-	buf = grow(buf, size+zstdMargin)
-	out, err := d.DecodeAll(src, buf[:0:size+zstdMargin])
+	buf = grow(buf, size+zstdRoom)
+	out, err := d.DecodeAll(src, buf[:0:size+zstdRoom])
 	if err != nil || len(out) != size {
 		return buf, errors.Join(err, errSize)
 	}

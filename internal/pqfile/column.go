@@ -62,8 +62,9 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 	}
 	copy(r.table[:], col.DefMap)
 	r.chunk = chunk
+	r.scanner = chunk.Scan(chunk.Start, chunk.Start+chunk.Length)
 	r.decoder = chunk.NewDecoder()
-	r.scan(chunk.Start)
+	r.scanner.BorrowFrom(r.decoder)
 	r.convert = converter{kind: &col.Convert, leaf: col.Leaf}
 	return r, nil
 }
@@ -72,22 +73,12 @@ func (f *File) Column(rowGroup int, col *Column) (*ColumnReader, error) {
 // by the dictionary meet others, so that no vector mixes them.
 func (r *ColumnReader) KeepEncodings() { r.keep = true }
 
-// scan goes on at a page header, with the memory of the decoder.
-func (r *ColumnReader) scan(from int64) {
-	if r.scanner != nil {
-		r.decoder.window = r.scanner.buf
-	}
-	r.scanner = r.chunk.Scan(from, r.chunk.Start+r.chunk.Length)
-	r.scanner.buf = r.decoder.window
-}
-
 // Close returns the reader's buffers.
 func (r *ColumnReader) Close() {
 	if r.shredded != nil {
 		r.shredded.close()
 	}
 	if r.decoder != nil {
-		r.decoder.window = r.scanner.buf
 		r.decoder.Release()
 		r.decoder = nil
 	}

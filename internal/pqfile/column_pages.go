@@ -307,7 +307,8 @@ func (r *ColumnReader) seek(ctx context.Context, target int64) error {
 		p.peeked = raw
 	}
 	*p = pageCursor{began: true}
-	r.scan(at.Offset)
+	r.scanner = r.chunk.Scan(at.Offset, end)
+	r.scanner.BorrowFrom(r.decoder)
 	raw, err := r.nextRaw(ctx)
 	if err != nil {
 		return err

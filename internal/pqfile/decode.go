@@ -36,7 +36,7 @@ type PageDecoder struct {
 
 // buffers is what decoders take turns to use.
 type buffers struct {
-	window   []byte   // of a PageScanner
+	window   []byte   // stored pages
 	body     []byte   // uncompressed page
 	rep, def []uint8  // levels
 	fixed    []byte   // fixed-width values

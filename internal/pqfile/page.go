@@ -30,6 +30,9 @@ type RawPage struct {
 // reads ahead in large ranges and holds one window. After an error of the
 // source the same call may be tried again.
 type PageScanner struct {
+	// mem is where buf goes for the next scanner: nil, or a decoder's.
+	mem *buffers
+
 	chunk *Chunk
 	pos   int64 // of the next page's header
 	to    int64
@@ -51,6 +54,10 @@ func (c *Chunk) Scan(from, to int64) *PageScanner {
 		whole: from == c.Start && to >= end,
 	}
 }
+
+// BorrowFrom makes the scanner read into memory of a decoder, which it must not
+// outlive. It is called before the first page is asked for.
+func (s *PageScanner) BorrowFrom(d *PageDecoder) { s.mem, s.buf = d.buffers, d.window }
 
 // Next returns the next page, or io.EOF. CRCs are verified where present. Index
 // pages are passed over.
@@ -157,6 +164,9 @@ func (s *PageScanner) fill(ctx context.Context, n int64) error {
 		buf := make([]byte, n)
 		copy(buf, s.window)
 		s.buf = buf
+		if s.mem != nil {
+			s.mem.window = buf
+		}
 	} else {
 		copy(s.buf[:n], s.window)
 	}

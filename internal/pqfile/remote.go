@@ -7,12 +7,17 @@ import (
 )
 
 // Prefetch lets the chunks of a row group that columns are made of be fetched
-// together, if the file is in an object store. It does not wait.
-func (f *File) Prefetch(rowGroup int, columns []Column) {
-	remote, ok := f.Object.(source.Remote)
-	if !ok {
-		return
+// together, if the file is in an object store. It does not wait. What is not read
+// until ctx ends is dropped.
+func (f *File) Prefetch(ctx context.Context, rowGroup int, columns []Column) {
+	if remote, ok := f.Object.(source.Remote); ok {
+		remote.Prefetch(ctx, f.Extents(rowGroup, columns))
 	}
+}
+
+// Extents returns the extents in which the chunks of a row group that columns are
+// made of are fetched from an object store.
+func (f *File) Extents(rowGroup int, columns []Column) []source.Range {
 	var extents []source.Range
 	for i := range columns {
 		for _, leaf := range columns[i].Stored() {
@@ -21,7 +26,7 @@ func (f *File) Prefetch(rowGroup int, columns []Column) {
 			}
 		}
 	}
-	remote.Prefetch(extents)
+	return extents
 }
 
 // fillRemote makes the window hold n bytes of a file in an object store. Its

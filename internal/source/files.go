@@ -51,7 +51,10 @@ type Files struct {
 	roots  []string
 }
 
-var _ Folders = (*Files)(nil)
+var (
+	_ Folders    = (*Files)(nil)
+	_ Classifier = (*Files)(nil)
+)
 
 // NewFiles returns a store of local's files and remote's (which may be nil)
 // objects. remoteRoots are the roots that remote was made with.
@@ -101,6 +104,9 @@ func (f *Files) side(location string) (Folders, error) {
 	}
 	return f.remote, nil
 }
+
+// InStore implements Classifier.
+func (f *Files) InStore(location string) bool { return f.remote != nil && IsURL(location) }
 
 // Open implements Store.
 func (f *Files) Open(ctx context.Context, location string) (Object, error) {

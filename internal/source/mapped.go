@@ -52,6 +52,16 @@ func Mapped(s Store, prefixes []Prefix) Store {
 	return &mapped{store: s, prefixes: sorted}
 }
 
+// InStore implements Classifier: it goes by the first prefix.
+func (m *mapped) InStore(location string) bool {
+	for _, p := range m.prefixes {
+		if target, ok := p.Apply(location); ok {
+			return InStore(m.store, target)
+		}
+	}
+	return InStore(m.store, location)
+}
+
 // Placed is a Store that opens locations elsewhere than where they say: equal
 // locations of two of them are files of one place only if their Places are equal.
 type Placed interface {
@@ -142,8 +152,9 @@ type renamedFile struct {
 func (o *renamedFile) Location() string { return o.location }
 
 var (
-	_ Placed = (*mapped)(nil)
-	_ Filer  = (*renamedFile)(nil)
+	_ Placed     = (*mapped)(nil)
+	_ Classifier = (*mapped)(nil)
+	_ Filer      = (*renamedFile)(nil)
 )
 
 // OpenFile implements Filer.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,7 +31,10 @@ const openAgain = 10 * time.Second
 // of two files.
 func Pinned(s Store) Store { return &pinned{store: s, seen: map[string]pin{}} }
 
-var _ Store = (*pinned)(nil)
+var _ Classifier = (*pinned)(nil)
+
+// InStore implements Classifier.
+func (p *pinned) InStore(location string) bool { return InStore(p.store, location) }
 
 // Open implements Store.
 func (p *pinned) Open(ctx context.Context, location string) (Object, error) {
@@ -41,6 +45,9 @@ func (p *pinned) Open(ctx context.Context, location string) (Object, error) {
 		return last.remote, nil
 	}
 	o, err := p.store.Open(ctx, location)
+	if ok && last.remote != nil && errors.Is(err, ErrNotFound) {
+		return last.remote, nil // is it not? Reading it will tell
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,8 @@ type Remote interface {
 	Extent(ctx context.Context, off, n int64) ([]byte, error)
 	// Prefetch starts to fetch extents that will be asked for next, those that
 	// lie close together in one request. It does not wait, and may do nothing.
-	Prefetch(extents []Range)
+	// What has not been asked for when ctx ends is dropped.
+	Prefetch(ctx context.Context, extents []Range)
 }
 
 // Extents cuts a range into extents: all of MaxExtent but the last.

@@ -48,6 +48,19 @@ type Store interface {
 	Open(ctx context.Context, location string) (Object, error)
 }
 
+// Classifier is a Store that knows, without looking, which locations lead to an object
+// store. It depends on the location and on where the store leads it alone.
+type Classifier interface {
+	Store
+	InStore(location string) bool
+}
+
+// InStore reports whether a location leads to an object store, as far as s knows.
+func InStore(s Store, location string) bool {
+	p, ok := s.(Classifier)
+	return ok && p.InStore(location)
+}
+
 // Filer is an Object on a local file system, whose descriptors can be handed
 // out, verified against Version when they were opened.
 type Filer interface {

@@ -68,9 +68,30 @@ func (p *planned) viewID(view, options string) snapshot.ID {
 
 // partID identifies the view of one data file: what all parts of the snapshot
 // have in common is hashed once.
-func (p *planned) partID(base snapshot.ID, i int) snapshot.ID {
+func (p *planned) partID(base snapshot.ID, f form, i int) snapshot.ID {
 	d := p.scan.Plan.Files[i].Digest()
-	return snapshot.HashID("part", base.String(), hex.EncodeToString(d[:]), p.scan.Plan.Files[i].Path)
+	parts := []string{"part", base.String(), hex.EncodeToString(d[:]), p.scan.Plan.Files[i].Path}
+	if f == formParquet && p.scan.InStore(i) {
+		parts = append(parts, inStore)
+	}
+	return snapshot.HashID(parts...)
+}
+
+// inStore tells Parquet views of files in an object store, which are laid out
+// otherwise, from those of the same files on a disk.
+const inStore = " in a store"
+
+// options spells out what else changes the bytes of the snapshot's views of a form.
+func (p *planned) options(f form) string {
+	p.storeOnce.Do(func() {
+		for i := range p.scan.Plan.Files {
+			p.inStore = p.inStore || p.scan.InStore(i)
+		}
+	})
+	if f == formParquet && p.inStore {
+		return p.table.tree.options(f) + inStore
+	}
+	return p.table.tree.options(f)
 }
 
 // partBase is the part of every partID that does not depend on the data file.

@@ -28,6 +28,9 @@ type planned struct {
 	digestOnce sync.Once
 	sum        [32]byte
 
+	storeOnce sync.Once
+	inStore   bool // any data file is in an object store
+
 	partsOnce sync.Once
 	names     []string       // stem of each data file, in the plan's order
 	index     map[string]int // stem -> place in the plan

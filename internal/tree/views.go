@@ -56,7 +56,7 @@ func (f *viewFile) Attr(ctx context.Context) (Attr, error) {
 	if err != nil {
 		return Attr{}, f.dir.fail(ctx, err)
 	}
-	return f.dir.attr(KindFile, p.viewID(f.form.file(), f.dir.table.tree.options(f.form))), nil
+	return f.dir.attr(KindFile, p.viewID(f.form.file(), p.options(f.form))), nil
 }
 
 func (f *viewFile) View(ctx context.Context) (merge.View, error) {
@@ -102,10 +102,15 @@ func (d *snapshotDir) open(ctx context.Context, f ViewFile) (merge.Handle, error
 		return nil, d.fail(ctx, err)
 	}
 	g := guarded{openView(v), d}
-	if p, ok := g.Handle.(merge.Passthrough); ok {
-		return &guardedFile{g, p}, nil
+	pieces, ok := g.Handle.(merge.Piecer)
+	if !ok {
+		return &g, nil
 	}
-	return &g, nil
+	p := guardedPieces{g, pieces}
+	if file, ok := g.Handle.(merge.Passthrough); ok {
+		return &guardedFile{p, file}, nil
+	}
+	return &p, nil
 }
 
 // guarded marks failures of a reader whose snapshot has expired.
@@ -122,9 +127,22 @@ func (g *guarded) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 	return n, err
 }
 
+// guardedPieces is a guarded reader whose bytes may be in memory.
+type guardedPieces struct {
+	guarded
+	pieces merge.Piecer
+}
+
+var _ merge.Piecer = (*guardedPieces)(nil)
+
+func (g *guardedPieces) Pieces(ctx context.Context, n int, off int64) ([][]byte, error) {
+	pieces, err := g.pieces.Pieces(ctx, n, off)
+	return pieces, g.dir.fail(ctx, err)
+}
+
 // guardedFile is a guarded reader whose bytes may be those of local files.
 type guardedFile struct {
-	guarded
+	guardedPieces
 	file merge.Passthrough
 }
 
@@ -135,7 +153,7 @@ func (g *guardedFile) OpenFile(ctx context.Context) (*os.File, error) {
 	return f, g.dir.fail(ctx, err)
 }
 
-func (g *guardedFile) Stored(ctx context.Context) bool { return g.file.Stored(ctx) }
+func (g *guardedFile) Stored(ctx context.Context) (stored, remote bool) { return g.file.Stored(ctx) }
 
 func (g *guardedFile) Borrow(ctx context.Context, off int64, n int, each func(f *os.File, at int64, n int) error) (bool, error) {
 	return g.file.Borrow(ctx, off, n, each)
@@ -168,7 +186,7 @@ func (d *partsDir) Entries(ctx context.Context) ([]Entry, error) {
 	stems, _ := p.stems()
 	list := make([]Entry, len(stems))
 	for i, s := range stems {
-		list[i] = Entry{s + d.form.extension(), KindFile, p.partID(base, i).Inode()}
+		list[i] = Entry{s + d.form.extension(), KindFile, p.partID(base, d.form, i).Inode()}
 	}
 	return list, nil
 }
@@ -188,7 +206,7 @@ func (d *partsDir) Lookup(ctx context.Context, name string) (Node, error) {
 	if !ok {
 		return nil, errNoEntry
 	}
-	return &partFile{parts: d, at: i, id: p.partID(d.base(p), i)}, nil
+	return &partFile{parts: d, at: i, id: p.partID(d.base(p), d.form, i)}, nil
 }
 
 // partFile is the view of one data file's visible rows.

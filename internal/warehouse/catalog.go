@@ -49,6 +49,12 @@ func Open(ctx context.Context, src string, opt Options) (*Catalog, error) {
 	case opt.isRemote(src):
 		return openURL(ctx, strings.TrimRight(src, "/"), opt)
 	case strings.Contains(src, "://"):
+		if o := opt.Remotes; o != nil && source.IsURL(src) {
+			// It may say more: that the program was built without it.
+			if _, err := o.Folders(source.Access{Roots: []string{src}}); err != nil {
+				return nil, fmt.Errorf("%w: %w (a folder, a metadata file or a catalog's URL is supported)", ErrUnsupportedSource, err)
+			}
+		}
 		scheme, _, _ := strings.Cut(src, "://")
 		return nil, fmt.Errorf("%w: %s:// (a folder, a metadata file or a catalog's URL is)", ErrUnsupportedSource, scheme)
 	default:

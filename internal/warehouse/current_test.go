@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/icefs/icefs/internal/source"
 )
 
 func TestParseMetadataName(t *testing.T) {
@@ -241,6 +243,30 @@ func TestTableWithoutMetadataIsGone(t *testing.T) {
 		}
 		if err := os.RemoveAll(filepath.Join(dir, "t")); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestUnreadableMetadataIsAnError: what cannot be read might tell of a newer
+// version. A folder stands for a file that the disk does not give.
+func TestUnreadableMetadataIsAnError(t *testing.T) {
+	for _, name := range []string{"version-hint.text", "v1.metadata.json", "v2.metadata.json"} {
+		dir := filepath.Join(t.TempDir(), "metadata")
+		for i := range 3 {
+			write(t, filepath.Join(dir, fmt.Sprintf("v%d.metadata.json", i)), versionFile("a", int64(i)))
+		}
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		e, err := newEnv(Options{}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err := newFolderTable(e, dir).locate(context.Background()); !errors.Is(err, source.ErrRead) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s cannot be read: %s is current, %v", name, at, err)
 		}
 	}
 }

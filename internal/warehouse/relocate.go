@@ -47,7 +47,30 @@ func relocate(ctx context.Context, reach *source.Files, found string, b baked) [
 			add(folder, target)
 		}
 	}
+	for _, folder := range b.data {
+		if data := join(folder, dataFolder); reach.InStore(data) && mapsToNothing(reach, prefixes, data) {
+			add(data, data)
+		}
+	}
 	return prefixes
+}
+
+// dataFolder is where most writers put data files, below the table's folder.
+const dataFolder = "data"
+
+// mapsToNothing reports whether prefixes map a folder in an object store to a local
+// one that is not there: its table's metadata alone has been copied.
+func mapsToNothing(reach *source.Files, prefixes []source.Prefix, folder string) bool {
+	mapped := false
+	for _, p := range prefixes {
+		if target, ok := p.Apply(folder); ok {
+			if source.IsURL(target) || reach.Local().IsDir(target) {
+				return false
+			}
+			mapped = true
+		}
+	}
+	return mapped
 }
 
 // placeOf is the one spelling of a location: a local path as such.

@@ -26,6 +26,7 @@ type object struct {
 	version  string // source.Object's
 	info     Info
 	changed  atomic.Bool // another version was met
+	missed   atomic.Bool // the store has said, again and again, that it is not there
 }
 
 var _ source.Remote = (*object)(nil)
@@ -60,9 +61,10 @@ func (o *object) open(ctx context.Context) error {
 	place := fmt.Sprintf("%s|%q|%q", from.Endpoint(), o.bucket.name, o.key)
 	seen := "seen|" + place
 	if o.wasSeen(seen) {
+		doubt := o.doubt()
 		err = o.stores.do(ctx, o.bucket, func(ctx context.Context, from Bucket, _ func()) (err error) {
 			o.info, err = from.Head(ctx, o.key)
-			return err
+			return doubt(err)
 		})
 		o.identify(place)
 		return err
@@ -200,6 +202,11 @@ func (o *object) extentKey(off, n int64) string {
 // load finds an extent among those fetched ahead or on disk, or fetches it.
 func (o *object) load(ctx context.Context, key string, off, n int64) ([]byte, error) {
 	s := o.stores
+	if s.opt.Timeout > 0 { // also of waiting for what is fetched ahead
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.opt.Timeout)
+		defer cancel()
+	}
 	if b, ok := s.ahead.take(ctx, key); ok {
 		s.write(key, b)
 		return b, nil
@@ -221,10 +228,11 @@ func (o *object) load(ctx context.Context, key string, off, n int64) ([]byte, er
 // fetch gets a range of the object's version from the store.
 func (o *object) fetch(ctx context.Context, off, n int64) ([]byte, error) {
 	b := make([]byte, n)
+	doubt := o.doubt()
 	err := o.stores.do(ctx, o.bucket, func(ctx context.Context, from Bucket, progress func()) error {
 		reply, err := from.Get(ctx, Request{Key: o.key, Off: off, Len: n, Match: o.info.Version})
 		if err != nil {
-			return err
+			return doubt(err)
 		}
 		defer reply.Body.Close()
 		progress()
@@ -239,6 +247,7 @@ func (o *object) fetch(ctx context.Context, off, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.missed.Store(false)
 	o.stores.opt.Stats.Bytes.Add(n)
 	return b, nil
 }

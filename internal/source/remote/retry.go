@@ -90,9 +90,53 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
+// doubts is how often a store is asked again that says of an object which it has
+// had, in the version asked for, that it is not there or has no such bytes: over
+// half a second. Some say so for a moment, of one of their nodes.
+const doubts = 3
+
+// doubtful is an answer that is not believed yet.
+type doubtful struct{ error }
+
+func (d doubtful) Unwrap() error { return d.error }
+
+// doubt returns what marks the first answers of a request that there is no such
+// object or range as doubtful. Where the last request has had it confirmed, they
+// are believed at once.
+func (o *object) doubt() func(error) error {
+	left := doubts
+	if o.missed.Load() {
+		left = 0
+	}
+	return func(err error) error {
+		var status *StatusError
+		if !errors.As(err, &status) || !status.missing() {
+			return err
+		}
+		if left == 0 {
+			o.missed.Store(true)
+			return err
+		}
+		left--
+		return doubtful{err}
+	}
+}
+
+// missing reports an answer that there is no such object or range.
+func (e *StatusError) missing() bool {
+	switch e.Code {
+	case http.StatusNotFound, http.StatusGone, http.StatusRequestedRangeNotSatisfiable:
+		return true
+	}
+	return false
+}
+
 // passes reports whether an error may be another one if the request is made
 // again.
 func passes(err error) bool {
+	if errors.As(err, new(doubtful)) {
+		return true
+	}
 	var status *StatusError
 	if !errors.As(err, &status) {
 		return !errors.Is(err, source.ErrChanged) && !errors.Is(err, source.ErrRead) && !errors.Is(err, errDenied)

@@ -24,6 +24,8 @@ const DefaultRequests = 32
 // concurrent loads of one key are one, on a context that ends when nobody waits.
 type Memory interface {
 	Get(ctx context.Context, key string, load func(context.Context) (any, int64, error)) (any, error)
+	// Has reports whether a value is kept, or is being loaded.
+	Has(key string) bool
 }
 
 // Disk keeps extents for other mounts (package cache).
@@ -41,8 +43,11 @@ type Options struct {
 	Timeout  time.Duration // of one read or listing, with all its requests; 0 = forever
 	Stall    time.Duration // 0 = DefaultStall
 	Requests int           // under way at most; 0 = DefaultRequests
-	Log      *slog.Logger  // nil = discard
-	Stats    *Stats        // may be nil
+	// AheadBytes bounds what is fetched before it is asked for; 0 =
+	// DefaultAheadBytes.
+	AheadBytes int64
+	Log        *slog.Logger // nil = discard
+	Stats      *Stats       // may be nil
 }
 
 // Stats count the work done. All only grow.
@@ -77,6 +82,9 @@ func New(opt Options) *Stores {
 	if opt.Requests <= 0 {
 		opt.Requests = DefaultRequests
 	}
+	if opt.AheadBytes <= 0 {
+		opt.AheadBytes = DefaultAheadBytes
+	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
@@ -88,6 +96,7 @@ func New(opt Options) *Stores {
 		schemes: make(map[string]*Scheme),
 		turns:   make(chan struct{}, opt.Requests),
 		writes:  make(chan struct{}, maxWrites),
+		ahead:   ahead{limit: opt.AheadBytes},
 		buckets: make(map[string]*bucket),
 	}
 	for i := range opt.Schemes {

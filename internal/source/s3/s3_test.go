@@ -43,6 +43,13 @@ func (m *memory) Get(ctx context.Context, key string, load func(context.Context)
 	return v, err
 }
 
+func (m *memory) Has(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.kept[key]
+	return ok
+}
+
 // disk is a remote.Disk.
 type disk struct{ sync.Map }
 
@@ -259,8 +266,7 @@ func behind(t *testing.T) (*storetest.Server, *storetest.Front, string) {
 	return server, front, h.URL
 }
 
-// With requests failing at random every read is right or an error, and only an
-// answer that says so, not there or no such range, is an error.
+// With requests failing at random every read is right.
 func TestFlaky(t *testing.T) {
 	server, front, url := behind(t)
 	body := noise(3 << 20)
@@ -298,23 +304,12 @@ func TestFlaky(t *testing.T) {
 	if n := front.Counts().Failed; n < 10 {
 		t.Errorf("only %d requests failed", n)
 	}
-	front.Set(storetest.Faults{Rate: 0.05})
-	failures := 0
-	var mu sync.Mutex
+	front.Set(storetest.Faults{Rate: 0.05}) // 404 and 416 among them, which are doubted
 	each(func(err error) {
-		if err == nil {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		failures++
-		if !errors.Is(err, source.ErrNotFound) && !errors.Is(err, source.ErrTruncated) {
+		if err != nil {
 			t.Error(err)
 		}
 	})
-	if failures == 0 {
-		t.Error("no answer of 404 or 416 was an error")
-	}
 }
 
 // During an outage reads wait up to the timeout, then fail; afterwards they work.
@@ -429,7 +424,7 @@ func TestPrefetch(t *testing.T) {
 	o := opened.(source.Remote)
 	server.Requests()
 	extents := []source.Range{{Off: 0, Len: 100_000}, {Off: 100_000, Len: 50}, {Off: 150_000, Len: 200_000}, {Off: 3 << 20, Len: 1000}}
-	o.Prefetch(extents)
+	o.Prefetch(context.Background(), extents)
 	for _, r := range extents {
 		if b, err := o.Extent(context.Background(), r.Off, r.Len); err != nil || !bytes.Equal(b, body[r.Off:r.Off+r.Len]) {
 			t.Errorf("%+v: %v", r, err)

@@ -27,7 +27,7 @@ type Server struct {
 	*httptest.Server
 	mu      sync.Mutex
 	objects map[string]object // by bucket/key
-	seen    []Request
+	seen    []*Request
 	// NoTags leaves ETags out, as gateways over plain files do.
 	NoTags bool
 	// PageSize bounds a page of a listing; 0 = 1000.
@@ -92,11 +92,15 @@ func (s *Server) Delete(name string) {
 	delete(s.objects, name)
 }
 
-// Requests returns the requests made since the last call.
+// Requests returns the requests made since the last call. One that is still being
+// answered has no status.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := s.seen
+	seen := make([]Request, len(s.seen))
+	for i, r := range s.seen {
+		seen[i] = *r
+	}
 	s.seen = nil
 	return seen
 }
@@ -122,18 +126,21 @@ func (r *recorder) Write(p []byte) (int, error) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{w, http.StatusOK, 0}
 	name := strings.TrimPrefix(r.URL.Path, "/")
-	listing := r.URL.Query().Has("list-type")
-	if listing {
+	seen := &Request{
+		Method: r.Method, Path: name, Range: r.Header.Get("Range"), IfMatch: r.Header.Get("If-Match"),
+		Listing: r.URL.Query().Has("list-type"), Authorization: r.Header.Get("Authorization"),
+	}
+	s.mu.Lock()
+	s.seen = append(s.seen, seen) // before the client has its answer
+	s.mu.Unlock()
+	if seen.Listing {
 		s.list(rec, strings.Trim(name, "/"), r.URL.Query())
 	} else {
 		s.object(rec, r, name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = append(s.seen, Request{
-		Method: r.Method, Path: name, Range: r.Header.Get("Range"), IfMatch: r.Header.Get("If-Match"), Listing: listing,
-		Authorization: r.Header.Get("Authorization"), Status: rec.status, Bytes: rec.bytes,
-	})
+	seen.Status, seen.Bytes = rec.status, rec.bytes
 }
 
 func (s *Server) object(w http.ResponseWriter, r *http.Request, name string) {
