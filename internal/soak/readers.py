@@ -11,12 +11,16 @@ class Wrong(Exception):
 
 
 class Reader:
-    """what steps have in common: files to choose from, and the mountpoints. Counts reads and bytes."""
+    """what steps have in common: files to choose from, and the mountpoints, of which a source has several. Counts reads and bytes."""
 
-    def __init__(self, roots, corpus, seed):
-        self.roots, self.corpus, self.random = roots, corpus, random.Random(seed)
+    def __init__(self, mountpoints, corpus, seed):
+        self.mountpoints, self.corpus, self.random = mountpoints, corpus, random.Random(seed)
         self.pools, self.answers = corpus.choose(), {}
         self.reads = self.bytes = 0
+
+    def turn(self):
+        """chooses the mounts that the next step reads from"""
+        self.roots = [self.random.choice(m) for m in self.mountpoints]
 
     def one(self, *pools):
         return self.random.choice(self.pools[self.random.choice([p for p in pools if self.pools[p]])])
