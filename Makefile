@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-hive stores-glue bench bench-text bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-glue bench bench-text bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -112,9 +112,6 @@ $(VENV)/jars/.ready: internal/stores/pom.xml
 	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(VENV))/jars/rest
 	mvn -q dependency:copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE):jar:runner -DoutputDirectory=$(abspath $(VENV))/jars/nessie
 	touch $@
-$(VENV)/jars/hive/.ready: internal/stores/hive.xml
-	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(VENV))/jars/hive
-	touch $@
 $(VENV)/moto/.ready:
 	$(PYTHON) -m venv $(VENV)/moto
 	$(VENV)/moto/bin/pip install --quiet 'moto[server,glue]==$(MOTO)'
@@ -127,9 +124,7 @@ stores: stores-s3 stores-catalogs ## real object stores and catalogs on this mac
 JUDGE_CATALOGS = $(VENV)/judge/bin/python internal/stores/catalogs.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --jars $(VENV)/jars --gateway $(VENV)/bin/versitygw --only '$(or $(ONLY),*)'
 stores-catalogs: build $(VENV)/judge/.ready $(VENV)/jars/.ready $(VENV)/bin/versitygw ## judge the tables as real catalogs name them, also in an S3 store (needs Java 17, Maven, PostgreSQL; ONLY=GLOBS for some; CATALOGS=nessie needs Java 21)
 	$(JUDGE_CATALOGS) --catalogs $(CATALOGS) --nessie-java $(NESSIE_JAVA)
-stores-hive: build $(VENV)/judge/.ready $(VENV)/jars/hive/.ready $(VENV)/bin/versitygw ## the same as a Hive metastore names them (needs Java 17, Maven)
-	$(JUDGE_CATALOGS) --catalogs hive
-stores-glue: build $(VENV)/judge/.ready $(VENV)/moto/.ready $(VENV)/bin/versitygw ## the same as AWS Glue names them, spoken by moto
+stores-glue: build $(VENV)/judge/.ready $(VENV)/moto/.ready $(VENV)/bin/versitygw ## judge the tables as AWS Glue names them, spoken by moto
 	$(JUDGE_CATALOGS) --catalogs glue --moto $(VENV)/moto/bin/moto_server
 clean:    ## remove what was built
 	rm -rf icefs dist $(VENV) $(VENV)-spark

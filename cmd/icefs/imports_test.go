@@ -48,6 +48,7 @@ func own() map[string][]string {
 		"internal/cases":            {},
 		"internal/resttest":         {},
 		"bench/lineitem":            {"internal/fixture"},
+		"bench/longchunk":           {"internal/fixture"},
 		"bench/manyfiles":           {"internal/fixture"},
 		"bench/scale":               {},
 	}
@@ -75,7 +76,7 @@ func foreign() map[string][]string {
 		iceberg + "/io":                  {"internal/warehouse"},
 		iceberg: {"snapshot", "internal/warehouse", "merge", "deletes", "internal/pqfile", "internal/avrofile",
 			"internal/tree", "internal/reference", "internal/fixture", "internal/fixture/random", "internal/demo",
-			"internal/tree/treetest", "bench/lineitem", "bench/manyfiles", "bench/scale"},
+			"internal/tree/treetest", "bench/lineitem", "bench/longchunk", "bench/manyfiles", "bench/scale"},
 	}
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judge the shared tables as real catalogs name them.
 
-usage: catalogs.py --icefs BIN --tables DIR --judge FILE --jars DIR [--catalogs sqlite,postgres,rest,nessie,glue,hive]
+usage: catalogs.py --icefs BIN --tables DIR --judge FILE --jars DIR [--catalogs sqlite,postgres,rest,nessie,glue]
                    [--only GLOBS] [--gateway BIN] [--nessie-java JAVA] [--moto BIN]
 
 Registers every table of expected/*/index.json under its identifier in
@@ -11,11 +11,9 @@ Registers every table of expected/*/index.json under its identifier in
   nessie     Nessie, in memory, with the tables of object-store/ alone; as it names a table's current snapshot and no
              other, each version of a table that made a snapshot current is registered as a table of its own
   glue       AWS Glue as moto's server speaks it (--moto), without the tables that are in namespaces of several levels
-  hive       Hive's metastore over Derby (Metastore.java), without those tables either
 and runs the judge on a mount of it by name, from a .pyiceberg.yaml. --gateway is versitygw, which serves a copy of
 object-store/ as S3: nessie needs it, and all but rest take the tables there, too, if it is given. Servers listen on loopback,
-and end with this program. JARS holds the dependencies of pom.xml in rest/, Nessie's runner in nessie/, and those of hive.xml
-in hive/. Nessie needs Java 21 or newer: --nessie-java, if that is not the java in PATH. Exits 1 if the judge does.
+and end with this program. JARS holds the dependencies of pom.xml in rest/ and Nessie's runner in nessie/. Nessie needs Java 21 or newer: --nessie-java, if that is not the java in PATH. Exits 1 if the judge does.
 """
 import argparse, glob, json, os, shutil, signal, socket, sqlite3, subprocess, sys, tempfile, time
 import urllib.error, urllib.parse, urllib.request
@@ -236,17 +234,6 @@ def glue(a, work, tables, servers):
     return {"type": "glue", "glue.endpoint": url, "glue.region": REGION, "glue.access-key-id": KEY, "glue.secret-access-key": SECRET}
 
 
-def hive(a, work, tables, servers):
-    port = free_port()
-    with open(work + "/tables", "w") as f:
-        f.writelines("\t".join((levels[0], table, found or baked)) + "\n" for _, levels, table, baked, found in tables)
-    jars = ":".join(sorted(glob.glob(a.jars + "/hive/*.jar")))
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "Metastore.java")
-    p = servers.start(work + "/hive.log", ["java", "-Xmx768m", "-cp", jars, source, str(port), work, work + "/tables"], cwd=work)
-    wait("Hive's metastore", lambda: os.path.exists(work + "/ready"), p, work + "/hive.log", 240)
-    return {"type": "hive", "uri": f"thrift://127.0.0.1:{port}"}
-
-
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("icefs", "tables", "judge", "jars"):
@@ -263,14 +250,14 @@ def main():
     for kind in a.catalogs.split(","):
         local, remote = [t for t in all_tables if t[4]], [t for t in all_tables if not t[4]]
         tables = {"rest": local, "nessie": remote}.get(kind, local + remote if a.gateway else local)
-        if kind in ("glue", "hive"):
+        if kind == "glue":
             tables = [t for t in tables if len(t[1]) == 1]
         work, servers, expected = tempfile.mkdtemp(prefix="icefs-catalog-"), Servers(), a.tables
         try:
             if kind == "nessie":
                 expected, tables = apart(a, work, tables)
             a.s3 = gateway(a, work, servers) if a.gateway and kind != "rest" else None
-            props = {"sqlite": sqlite, "postgres": postgres, "rest": rest, "nessie": nessie, "glue": glue, "hive": hive}[kind](a, work, tables, servers)
+            props = {"sqlite": sqlite, "postgres": postgres, "rest": rest, "nessie": nessie, "glue": glue}[kind](a, work, tables, servers)
             if a.s3:
                 props.update({"s3.endpoint": a.s3, "s3.path-style-access": "true", "s3.region": REGION, "s3.access-key-id": KEY, "s3.secret-access-key": SECRET})
             with open(work + "/.pyiceberg.yaml", "w") as f:
