@@ -3,8 +3,8 @@ import glob, math, os, re, signal, statistics, subprocess, tempfile, time, urlli
 
 # How much what is left at rest may grow after the warm-up: a part of itself, and an amount. "other heap" is the Go heap
 # without the values of the memory cache, which may still be filling up to its budget.
-# "runtime" is what the Go runtime holds of the machine's memory. Resident memory is judged without the race detector only,
-# whose shadow of the heap grows with the addresses that the heap has ever had.
+# "runtime" is what the Go runtime holds of the machine's memory. Resident memory is judged without the race detector only:
+# under it most is the detector's own (shadow of the heap, records of goroutines and locks), and grows while the heap does not.
 LIMITS = {"resident MiB": (0.1, 16), "runtime MiB": (0.1, 16), "other heap MiB": (0.1, 8), "descriptors": (0, 8), "goroutines": (0, 8), "threads": (0, 8)}
 
 # How much resident memory a byte of the memory cache takes: itself, and as much for the collector.
