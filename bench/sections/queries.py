@@ -31,7 +31,7 @@ def query(bench, name, sql, snapshot):
         with bench.cache() as cache:
             for way in ("fresh", "cached"):
                 with bench.mount(cache) as mount:
-                    seconds, answer = bench.run("duckdb", 3 if way == "fresh" else 1, sql.replace("{from}", parquet(mount.view(snapshot))))
+                    seconds, answer = bench.run("duckdb", 5 if way == "fresh" else 1, sql.replace("{from}", parquet(mount.view(snapshot))))
                 took[way].append(seconds[0])
                 took["warm"] += seconds[1:]
                 answers.append(answer)
