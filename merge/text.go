@@ -258,6 +258,11 @@ func (l *textLayout) place() {
 // blockID names a block: unit i, from its checkpoint k to the next.
 type blockID struct{ unit, block int }
 
+// after reports whether the block comes after o.
+func (id blockID) after(o blockID) bool {
+	return id.unit > o.unit || id.unit == o.unit && id.block > o.block
+}
+
 // find returns the block that byte off lies in, and the offset of its first
 // byte; off is past the head and before the end.
 func (l *textLayout) find(off int64) (blockID, int64) {

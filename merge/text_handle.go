@@ -11,11 +11,17 @@ import (
 	"github.com/icefs/icefs/internal/source"
 )
 
-// A handle keeps its last heldBlocks blocks, and asks for readAhead blocks after
-// the one that a sequential reader is in.
+// A handle keeps its last heldBlocks blocks. Of those after the one that a
+// sequential reader is in it asks for firstAhead, then twice as many with each
+// block, up to mostAhead or textAheadShare of what handles may hold. A unit's blocks
+// are made one after another: so that all processors have work, blocks of up to
+// aheadUnits units are made at a time.
 const (
-	heldBlocks = 3
-	readAhead  = 2
+	heldBlocks     = 3
+	firstAhead     = 2
+	mostAhead      = 32
+	textAheadShare = 4
+	aheadUnits     = 2
 )
 
 // textHandle is one reader of a text view. It owns what it reads: the blocks it
@@ -35,6 +41,7 @@ type textHandle struct {
 	file    int          // its index
 	last    blockID      // asked for last
 	reads   bool         // last is set
+	window  int          // blocks to ask for ahead
 }
 
 // textBlock is a block, or one being made.
@@ -139,16 +146,18 @@ func (h *textHandle) block(ctx context.Context, l *textLayout, id blockID) ([]by
 		h.mu.Unlock()
 		return nil, fmt.Errorf("internal error: read of a closed handle")
 	}
-	b := h.want(l, id)
 	next, more := l.next(h.last)
-	sequential := h.reads && more && (id == next || id == h.last)
-	h.last, h.reads = id, true
-	ahead := b
-	for range readAhead {
-		if next, more = l.next(ahead.id); !sequential || !more {
-			break
-		}
-		ahead = h.want(l, next)
+	known := h.has(id) // requests side by side overtake one another
+	switch {
+	case h.reads && (more && id == next || known && id.after(h.last)):
+		h.window = min(max(2*h.window, firstAhead), max(h.mostAhead(), firstAhead))
+		h.last = id
+	case !h.reads || !known:
+		h.window, h.last, h.reads = 0, id, true
+	}
+	b := h.want(l, id)
+	if id == h.last {
+		h.askAhead(l, b)
 	}
 	h.trim()
 	h.mu.Unlock()
@@ -158,6 +167,32 @@ func (h *textHandle) block(ctx context.Context, l *textLayout, id blockID) ([]by
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// mostAhead is how many blocks the handle may have made ahead.
+func (h *textHandle) mostAhead() int {
+	return int(min(mostAhead, h.view.engine.memory.held/textAheadShare/checkpointBytes))
+}
+
+// askAhead has the blocks after b made that the window has room for. The caller
+// holds mu.
+func (h *textHandle) askAhead(l *textLayout, b *textBlock) {
+	units, unit := 0, -1 // being made, and the last of them
+	for range h.window {
+		if !b.finished() && b.id.unit != unit {
+			units, unit = units+1, b.id.unit
+		}
+		next, more := l.next(b.id)
+		if !more || units == aheadUnits && next.unit != unit && !h.has(next) {
+			return
+		}
+		b = h.want(l, next)
+	}
+}
+
+// has reports whether a block has been asked for. The caller holds mu.
+func (h *textHandle) has(id blockID) bool {
+	return slices.ContainsFunc(h.blocks, func(b *textBlock) bool { return b.id == id })
 }
 
 // want returns the block, and starts making it if the handle does not have it.
@@ -182,7 +217,7 @@ func (h *textHandle) want(l *textLayout, id blockID) *textBlock {
 
 // trim forgets the blocks read longest ago. The caller holds mu.
 func (h *textHandle) trim() {
-	for i := 0; i < len(h.blocks) && len(h.blocks) > heldBlocks+readAhead; {
+	for i := 0; i < len(h.blocks) && len(h.blocks) > heldBlocks+h.window; {
 		if h.blocks[i].finished() {
 			h.blocks = slices.Delete(h.blocks, i, i+1)
 		} else {
@@ -313,7 +348,7 @@ func (h *textHandle) park(unit int, c *textCursor, more bool) {
 	if more && !h.closed {
 		h.cursors = append(h.cursors, heldCursor{unit, c})
 		old = nil
-		if len(h.cursors) > h.view.engine.workers() {
+		if len(h.cursors) > max(h.view.engine.workers(), aheadUnits) {
 			old = h.cursors[0].textCursor
 			h.cursors = slices.Delete(h.cursors, 0, 1)
 		}
