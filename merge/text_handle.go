@@ -13,15 +13,17 @@ import (
 
 // A handle keeps its last heldBlocks blocks. Of those after the one that a
 // sequential reader is in it asks for firstAhead, then twice as many with each
-// block, up to mostAhead or textAheadShare of what handles may hold. A unit's blocks
-// are made one after another: so that all processors have work, blocks of up to
-// aheadUnits units are made at a time.
+// block, up to mostAhead or a textAheadShare-th of what handles may hold. A unit's
+// blocks are made one after another: so that all processors have work, blocks of
+// up to aheadUnits units are made at a time, if there is room for wideAhead blocks;
+// what a unit has decoded takes more than they do.
 const (
 	heldBlocks     = 3
 	firstAhead     = 2
 	mostAhead      = 32
-	textAheadShare = 4
+	textAheadShare = 8
 	aheadUnits     = 2
+	wideAhead      = 16
 )
 
 // textHandle is one reader of a text view. It owns what it reads: the blocks it
@@ -177,13 +179,16 @@ func (h *textHandle) mostAhead() int {
 // askAhead has the blocks after b made that the window has room for. The caller
 // holds mu.
 func (h *textHandle) askAhead(l *textLayout, b *textBlock) {
-	units, unit := 0, -1 // being made, and the last of them
+	units, unit, most := 0, -1, aheadUnits // being made, and the last of them
+	if h.mostAhead() < wideAhead {
+		most = 1
+	}
 	for range h.window {
 		if !b.finished() && b.id.unit != unit {
 			units, unit = units+1, b.id.unit
 		}
 		next, more := l.next(b.id)
-		if !more || units == aheadUnits && next.unit != unit && !h.has(next) {
+		if !more || units == most && next.unit != unit && !h.has(next) {
 			return
 		}
 		b = h.want(l, next)

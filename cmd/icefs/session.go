@@ -72,7 +72,7 @@ func openSession(ctx context.Context, src string, opt options, out console, cont
 
 // processBytes is what the process has resident outside Go's memory: most of it
 // the program itself, and what the collector exceeds its limit by.
-const processBytes = 96 << 20
+const processBytes = 112 << 20
 
 // absolute makes SOURCE independent of the working directory if it is a path.
 func absolute(src string) string {
@@ -88,7 +88,9 @@ func absolute(src string) string {
 func (s *session) open(ctx context.Context, control bool) error {
 	// The engine divides the budget up (merge.CacheShare); the collector works
 	// harder before the whole is exceeded.
-	debug.SetGCPercent(gcPercent)
+	if s.opt.memory >= roomyBytes {
+		debug.SetGCPercent(roomyPercent)
+	}
 	debug.SetMemoryLimit(s.opt.memory - min(s.opt.memory/4, processBytes))
 	var err error
 	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
@@ -157,9 +159,13 @@ func (s *session) slow() time.Duration {
 // disk cache: the chunks of a query of many columns over some 100 MB.
 const behindShare = 4
 
-// gcPercent lets the heap grow to three times what is in use, where --memory has
-// room, before it is collected: a collection costs as much as making some chunks.
-const gcPercent = 200
+// roomyPercent lets the heap grow to three times what is in use, where --memory is
+// roomyBytes or more, before it is collected: a collection costs as much as making
+// some chunks. With less the limit is soon exceeded.
+const (
+	roomyPercent = 200
+	roomyBytes   = 1 << 30
+)
 
 // openDisk opens the disk cache. A folder that nobody has asked for may fail: a
 // service has no home.
