@@ -136,7 +136,7 @@ func (h *textHandle) Pieces(ctx context.Context, n int, off int64) ([][]byte, er
 		}
 		add(data[off-start:])
 	}
-	h.view.engine.memory.holdings.use(h, h.bytes())
+	h.note()
 	return pieces, nil
 }
 
@@ -266,6 +266,21 @@ func (h *textHandle) make(l *textLayout, b *textBlock) {
 		h.blocks = slices.DeleteFunc(h.blocks, func(o *textBlock) bool { return o == b })
 	}
 	h.mu.Unlock()
+	h.note()
+}
+
+// note tells what the handle keeps: what is made ahead comes after the read that
+// asked for it, and perhaps after the handle was dropped or closed.
+func (h *textHandle) note() {
+	all := &h.view.engine.memory.holdings
+	all.use(h, h.bytes())
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	if closed {
+		all.forget(h)
+		h.drop()
+	}
 }
 
 // format formats a block.
