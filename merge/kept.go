@@ -66,8 +66,11 @@ func (v *parquetView) keptKey(key string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// footerKey is what the footer is kept by.
-func footerKey(kept string) string { return "viewfooter|" + kept }
+// footerKey is what the footer of a layout of a state is kept by: another mount may
+// keep one of another state meanwhile.
+func footerKey(kept string, state [sha256.Size]byte) string {
+	return fmt.Sprintf("viewfooter|%s|%x", kept, state)
+}
 
 // load returns the layout as it was kept, or nil. What keeps it from being found
 // keeps it from being made, too, which then tells.
@@ -85,7 +88,7 @@ func (v *parquetView) load(ctx context.Context, key string) *layout {
 	if err != nil {
 		return nil
 	}
-	d := layoutDecoder{b: b, view: v, objects: objects, footerKey: footerKey(kept)}
+	d := layoutDecoder{b: b, view: v, objects: objects, footerKey: footerKey(kept, state)}
 	return d.layout(state)
 }
 
@@ -108,7 +111,7 @@ func (v *parquetView) keep(ctx context.Context, key string, l *layout, footer []
 	}
 	if b := enc.layout(l, state); b != nil {
 		kept := v.keptKey(key)
-		p.Put(footerKey(kept), footer)
+		p.Put(footerKey(kept, state), footer)
 		p.Put("layout|"+kept, b)
 	}
 }
