@@ -2,10 +2,13 @@ package deletes
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/iceberg-go"
@@ -281,5 +284,46 @@ func TestEqualityOfOneCodedColumn(t *testing.T) {
 	}
 	if p.CountRange(15_000, 15_001) != 1 {
 		t.Error("the row with NULL is not deleted")
+	}
+}
+
+// lateCache gives up a load at first, as for a caller that goes, and keeps it.
+type lateCache struct {
+	mapCache
+	key  string // that begins with deletes/column and ends so
+	load func(context.Context) (any, int64, error)
+}
+
+func (c *lateCache) Get(ctx context.Context, key string, load func(context.Context) (any, int64, error)) (any, error) {
+	if c.load == nil && strings.HasPrefix(key, "deletes/column|") && strings.HasSuffix(key, c.key) {
+		c.key, c.load = key, load
+		return nil, context.Canceled
+	}
+	return c.mapCache.Get(ctx, key, load)
+}
+
+// TestLateColumn: a load that goes on when those who wanted it have gone is of the
+// row group that it was asked for.
+func TestLateColumn(t *testing.T) {
+	type row struct {
+		V int64 `parquet:"v,dict,id(1)"`
+	}
+	var data []row
+	for i := range int64(30_000) {
+		data = append(data, row{i/10_000*100 + i%50*2})
+	}
+	l := newLab(iceberg.NewSchema(0, field(1, "v", iceberg.PrimitiveTypes.Int64)))
+	l.files["data"] = parquetOf(t, 10_000, data)
+	l.addEquality(parquetOf(t, 10, []row{{2}, {102}, {202}}), 1)
+	late := &lateCache{key: "|1|0"}
+	if _, err := l.resolve(NewResolver(Options{Cache: late})); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	got, _, err := late.load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := got.(*keptColumn); len(c.short) != 10_000 || c.dict.N != 50 || binary.LittleEndian.Uint64(c.dict.Fixed) != 100 {
+		t.Errorf("%d rows, dictionary of %d from %x, want that of the second row group", len(c.short), c.dict.N, c.dict.Fixed[:8])
 	}
 }

@@ -105,9 +105,10 @@ func (k *keptColumns) column(ctx context.Context, i int) (*keptColumn, error) {
 	}
 	key := fmt.Sprintf("deletes/column|%s|%s|%d|%d", k.data.obj.Version(), k.data.keys.identity, k.group, i)
 	read := false
+	m, group := k.matcher, k.group // a load goes on without its callers, when k is of another row group
 	c, err := get(ctx, k.r, key, func(ctx context.Context) (*keptColumn, int64, error) {
 		read = true
-		c, err := k.decode(ctx, i)
+		c, err := m.decodeColumn(ctx, group, i)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -122,21 +123,21 @@ func (k *keptColumns) column(ctx context.Context, i int) (*keptColumn, error) {
 	return c, err
 }
 
-// decode reads a column of the row group.
-func (k *keptColumns) decode(ctx context.Context, i int) (*keptColumn, error) {
-	groups := k.file.groups()
-	rows := int(groups[k.group+1] - groups[k.group])
-	one := &pqfile.Projection{Columns: k.proj.Columns[i : i+1]}
+// decodeColumn reads a column of a row group.
+func (m *matcher) decodeColumn(ctx context.Context, group, i int) (*keptColumn, error) {
+	groups := m.file.groups()
+	first, end := groups[group], groups[group+1]
+	one := &pqfile.Projection{Columns: m.proj.Columns[i : i+1]}
 	c := &keptColumn{}
-	err := k.file.scan(ctx, one, k.group, func(batch rowBatch) error {
-		if !wholeBatch(batch, groups[k.group], groups[k.group+1]) {
+	err := m.file.scan(ctx, one, group, func(batch rowBatch) error {
+		if !wholeBatch(batch, first, end) {
 			return errNotKept
 		}
 		v, err := batch.column(0)
 		if err != nil {
 			return err
 		}
-		return c.append(v, k.proj.Columns[i].Leaf, int(batch.first-groups[k.group]), rows)
+		return c.append(v, m.proj.Columns[i].Leaf, int(batch.first-first), int(end-first))
 	})
 	if err != nil {
 		return nil, err
