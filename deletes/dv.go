@@ -54,13 +54,7 @@ func (r *Resolver) dv(ctx context.Context, store source.Store, f *snapshot.DataF
 const leastVector = 64 << 20
 
 // vectorLimit is the length of a vector at most.
-func (r *Resolver) vectorLimit() int64 {
-	memory := r.opt.MemoryBytes
-	if memory <= 0 {
-		memory = 1 << 30
-	}
-	return max(memory/8, leastVector)
-}
+func (r *Resolver) vectorLimit() int64 { return max(r.opt.MemoryBytes/8, leastVector) }
 
 // readDV reads a blob of at most limit bytes, after checking that it lies within
 // the file.

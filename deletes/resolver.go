@@ -9,7 +9,6 @@ import (
 	"iter"
 	"log/slog"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -77,6 +76,9 @@ func NewResolver(opt Options) *Resolver {
 	}
 	if opt.KeyBytes <= 0 {
 		opt.KeyBytes = DefaultKeyBytes
+	}
+	if opt.MemoryBytes <= 0 {
+		opt.MemoryBytes = 1 << 30
 	}
 	return &Resolver{opt: opt, hash: newHasher(), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
@@ -155,17 +157,9 @@ func (r *Resolver) parts(ctx context.Context, t *snapshot.Table, store source.St
 	return append(parts, byKey...), err
 }
 
-// protected makes a panic of a function an error: in a goroutine of its own it
-// would end the program.
+// protected is a function whose panics are errors (pqfile.Protect).
 func protected(f func() error) func() error {
-	return func() (err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
-			}
-		}()
-		return f()
-	}
+	return func() error { return pqfile.Protect(f) }
 }
 
 // Key identifies the delete set of f: equal keys mean equal Positions for the

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sort"
@@ -57,7 +58,7 @@ func (c *chunkPlaces) sort() {
 	for i := range c.order {
 		c.order[i] = int32(i)
 	}
-	slices.SortFunc(c.order, func(a, b int32) int { return int(max(-1, min(1, c.at[a].from-c.at[b].from))) })
+	slices.SortFunc(c.order, func(a, b int32) int { return cmp.Compare(c.at[a].from, c.at[b].from) })
 }
 
 // reads is what a handle has seen of its reader. The handle's mu guards it.
@@ -228,8 +229,7 @@ func (l *layout) gather(s viewRange, wanted map[source.Remote][]source.Range) {
 	for i := l.segmentAt(s.from); i < len(l.segments) && l.starts[i] < s.to; i++ {
 		switch seg := l.segments[i].(type) {
 		case *remoteSegment:
-			r := seg.ranges[len(seg.ranges)-1]
-			base := l.starts[i] - (seg.from - r.Off) // of r in the view
+			r, base := seg.last(l.starts[i])
 			for _, e := range source.Extents(r) {
 				at := base + e.Off - r.Off
 				if at >= s.from && at < s.to && !slices.Contains(wanted[seg.remote], e) {
@@ -253,6 +253,13 @@ func (r *rewrite) continues(next *rewrite) bool {
 	return r.form.leaf == next.form.leaf && a.in == b.in && a.rowGroup == b.rowGroup
 }
 
+// last is the last range that the segment, which begins at a place in the view, is
+// read in, and where in the view that begins.
+func (s *remoteSegment) last(start int64) (r source.Range, base int64) {
+	r = s.ranges[len(s.ranges)-1]
+	return r, start - (s.from - r.Off)
+}
+
 // extentEnd is where that ends which is fetched for the byte at off.
 func (l *layout) extentEnd(off int64) int64 {
 	i := l.segmentAt(off)
@@ -261,7 +268,6 @@ func (l *layout) extentEnd(off int64) int64 {
 	if !ok {
 		return end
 	}
-	r := s.ranges[len(s.ranges)-1]
-	base := l.starts[i] - (s.from - r.Off)
+	r, base := s.last(l.starts[i])
 	return min(base+r.Len, base+((off-base)/source.MaxExtent+1)*source.MaxExtent)
 }

@@ -111,7 +111,7 @@ func (e *Engine) openInputs(ctx context.Context, s Scan, files []snapshot.File) 
 	}
 	for i := range files {
 		g.Go(func() error {
-			return protect(func() (err error) {
+			return pqfile.Protect(func() (err error) {
 				inputs[i], err = e.openInput(ctx, s, &files[i])
 				return err
 			})

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 	"github.com/icefs/icefs/snapshot"
 )
@@ -33,20 +34,24 @@ type Ranged interface {
 	ReadAt(key string, size int64, p []byte, off int64) bool
 }
 
-// readKept fills p from a part of what is kept for a key, as Ranged says.
+// readKept fills p from a part of what is kept for a key, as Ranged says. Values
+// that are read from their start are counted.
 func (e *Engine) readKept(key string, size int64, p []byte, off int64) bool {
-	if e.opt.Persist == nil {
-		return false
+	ok := false
+	switch kept := e.opt.Persist.(type) {
+	case nil:
+	case Ranged:
+		ok = kept.ReadAt(key, size, p, off)
+	default:
+		v, found := kept.Get(key)
+		if ok = found && int64(len(v)) == size; ok {
+			copy(p, v[off:])
+		}
 	}
-	if r, ok := e.opt.Persist.(Ranged); ok {
-		return r.ReadAt(key, size, p, off)
+	if ok && off == 0 {
+		e.count(func(c *Counters) { c.ChunksLoaded.Add(1) })
 	}
-	v, ok := e.opt.Persist.Get(key)
-	if !ok || int64(len(v)) != size {
-		return false
-	}
-	copy(p, v[off:])
-	return true
+	return ok
 }
 
 const (
@@ -192,7 +197,7 @@ func (e *Engine) open(ctx context.Context, store source.Store, paths []string) (
 	const portion = 16 // paths for each goroutine
 	for from := 0; from < len(paths); from += portion {
 		g.Go(func() error {
-			return protect(func() (err error) {
+			return pqfile.Protect(func() (err error) {
 				for i := from; i < min(from+portion, len(paths)) && err == nil; i++ {
 					objects[i], err = store.Open(ctx, paths[i])
 				}
@@ -213,17 +218,7 @@ func (v *parquetView) built(ctx context.Context) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := v.engine.cached(ctx, "built|"+key, func(ctx context.Context) (any, int64, error) {
-		l, err := v.build(ctx, key)
-		if err != nil {
-			return nil, 0, err
-		}
-		return l, l.heap, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return b.(*layout), nil
+	return v.engine.cachedLayout(ctx, "built|"+key, func(ctx context.Context) (*layout, error) { return v.build(ctx, key) })
 }
 
 // keptSegment is a segment of a kept layout whose bytes were made: a run of a
@@ -244,9 +239,6 @@ func (k *keptSegment) describe() string { return "kept" }
 
 func (k *keptSegment) readAt(ctx context.Context, h *handle, p []byte, off int64) error {
 	if k.key != "" && k.view.engine.readKept(k.key, k.n, p, off) {
-		if off == 0 {
-			k.view.engine.count(func(c *Counters) { c.ChunksLoaded.Add(1) })
-		}
 		return nil
 	}
 	l, err := k.view.built(ctx)

@@ -78,11 +78,18 @@ func (v *parquetView) layout(ctx context.Context) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := v.engine.cached(ctx, "layout|"+key, func(ctx context.Context) (any, int64, error) {
+	return v.engine.cachedLayout(ctx, "layout|"+key, func(ctx context.Context) (*layout, error) {
 		if l := v.load(ctx, key); l != nil {
-			return l, l.heap, nil
+			return l, nil
 		}
-		l, err := v.build(ctx, key)
+		return v.build(ctx, key)
+	})
+}
+
+// cachedLayout returns a layout from the cache, or what load gives.
+func (e *Engine) cachedLayout(ctx context.Context, key string, load func(context.Context) (*layout, error)) (*layout, error) {
+	l, err := e.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
+		l, err := load(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -187,7 +194,7 @@ func (e *Engine) project(ctx context.Context, s Scan, base *pqfile.Schema, input
 				continue
 			}
 			g.Go(func() error {
-				return protect(func() error { return in.project(s, view) })
+				return pqfile.Protect(func() error { return in.project(s, view) })
 			})
 		}
 		return g.Wait()
@@ -231,7 +238,7 @@ func (e *Engine) plan(ctx context.Context, view *pqfile.Schema, parts [][]groupS
 	w.SetLimit(e.workers())
 	for i := range groups {
 		w.Go(func() error {
-			return protect(func() error { return e.planGroup(ctx, view, &groups[i]) })
+			return pqfile.Protect(func() error { return e.planGroup(ctx, view, &groups[i]) })
 		})
 	}
 	return groups, w.Wait()

@@ -75,9 +75,6 @@ func (r *rewrite) how() string {
 func (r *rewrite) readAt(ctx context.Context, h *handle, p []byte, off int64) error {
 	data := h.held(heldKey{of: r})
 	if data == nil && r.isKept() && r.engine.readKept(runKey(r.key()), r.length, p, off) {
-		if off == 0 {
-			r.engine.count(func(c *Counters) { c.ChunksLoaded.Add(1) })
-		}
 		return nil
 	}
 	if data == nil {

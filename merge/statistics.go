@@ -191,7 +191,7 @@ func (s *statistics) finish(ctx context.Context) ([][]*pqfile.Statistics, error)
 		for _, i := range s.columns[j].pending {
 			w.Go(func() error {
 				var got *pqfile.Statistics
-				err := protect(func() (err error) {
+				err := pqfile.Protect(func() (err error) {
 					got, err = exactOf(ctx, s.groups[i].chunks[j].runs)
 					return err
 				})

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -288,14 +287,4 @@ func (l *textLayout) next(id blockID) (blockID, bool) {
 		}
 	}
 	return blockID{}, false
-}
-
-// protect turns a panic into an error: hostile files must not end the process.
-func protect(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return f()
 }

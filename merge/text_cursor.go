@@ -130,7 +130,7 @@ func (c *textCursor) format(ctx context.Context, n int) error {
 	} else {
 		g, ctx := errgroup.WithContext(ctx)
 		for w := range c.workers {
-			g.Go(func() error { return protect(func() error { return work(ctx, w) }) })
+			g.Go(func() error { return pqfile.Protect(func() error { return work(ctx, w) }) })
 		}
 		if err := g.Wait(); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/internal/source"
 )
 
@@ -247,7 +248,7 @@ func (h *textHandle) make(l *textLayout, b *textBlock) {
 		<-b.after.done
 		b.after = nil
 	}
-	err := protect(func() error {
+	err := pqfile.Protect(func() error {
 		u := &l.units[b.id.unit]
 		key := "text|block|" + u.key + strconv.Itoa(b.id.block)
 		data, err := h.view.engine.cached(h.ctx, key, func(ctx context.Context) (any, int64, error) {

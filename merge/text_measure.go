@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/icefs/icefs/internal/pqfile"
 	"github.com/icefs/icefs/snapshot"
 )
 
@@ -64,7 +65,7 @@ func (v *textView) measure(ctx context.Context) (l *textLayout, err error) {
 	g.SetLimit(v.engine.workers())
 	for i := range units {
 		g.Go(func() error {
-			return protect(func() (err error) {
+			return pqfile.Protect(func() (err error) {
 				units[i], err = v.measureFile(ctx, set, i, under)
 				return err
 			})
@@ -139,7 +140,7 @@ func (v *textView) measureUnits(ctx context.Context, set *textSetup, i int, unde
 	g.SetLimit(v.engine.workers())
 	for k := range units {
 		g.Go(func() error {
-			return protect(func() (err error) {
+			return pqfile.Protect(func() (err error) {
 				units[k].measure, err = v.engine.textMeasure(ctx, in, &units[k], workers)
 				under.done.Add(units[k].rows)
 				return err

@@ -52,19 +52,8 @@ func mountNamed(t *testing.T, config string, args ...string) *served {
 	cmd := exec.Command(icefsBinary(t), append(all, "prod", s.dir)...)
 	cmd.Env = append(os.Environ(), "PYICEBERG_HOME="+home)
 	cmd.Stderr = s
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	serveMount(t, cmd, s.dir, s.said)
 	s.pid = cmd.Process.Pid
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		if err := <-ended; err != nil {
-			t.Errorf("icefs: %v\n%s", err, s.said())
-		}
-	})
-	awaitMount(t, s.dir, ended, s.said)
 	return s
 }
 

@@ -169,19 +169,26 @@ func avroOf(t *testing.T, path string) avroParts {
 	return avroParts{file[:bytes.Index(file, sync)], sync}
 }
 
+// with returns the header of a file, and its sync marker, with another value for a
+// key of its metadata.
+func (a avroParts) with(t *testing.T, path, name, value string) []byte {
+	t.Helper()
+	key := append(binary.AppendVarint(nil, int64(len(name))), name...)
+	before, after, ok := bytes.Cut(a.header, key)
+	if !ok {
+		t.Fatalf("%s has no %s", path, name)
+	}
+	n, k := binary.Varint(after)
+	out := append(bytes.Clone(before), key...)
+	out = append(binary.AppendVarint(out, int64(len(value))), value...)
+	return append(append(out, after[k+int(n):]...), a.sync...)
+}
+
 // setBlock makes a block the only one of an Avro file, under a codec.
 func setBlock(t *testing.T, path, codec string, rows int64, claim int, block []byte) {
 	t.Helper()
 	a := avroOf(t, path)
-	key := []byte("\x14avro.codec")
-	before, after, ok := bytes.Cut(a.header, key)
-	if !ok {
-		t.Fatalf("%s names no codec", path)
-	}
-	n, k := binary.Varint(after)
-	out := append(bytes.Clone(before), key...)
-	out = append(binary.AppendVarint(out, int64(len(codec))), codec...)
-	out = append(append(out, after[k+int(n):]...), a.sync...)
+	out := a.with(t, path, "avro.codec", codec)
 	out = binary.AppendVarint(binary.AppendVarint(out, rows), int64(claim))
 	out = append(append(out, block...), a.sync...)
 	if err := os.WriteFile(path, out, 0o644); err != nil {
@@ -202,16 +209,7 @@ func oneFile(t *testing.T, dir, pattern string) string {
 // setSchema gives an Avro file without blocks another schema.
 func setSchema(t *testing.T, path string, a avroParts, schema string) {
 	t.Helper()
-	key := []byte("\x16avro.schema")
-	before, after, ok := bytes.Cut(a.header, key)
-	if !ok {
-		t.Fatalf("%s has no schema", path)
-	}
-	n, k := binary.Varint(after)
-	out := append(bytes.Clone(before), key...)
-	out = append(binary.AppendVarint(out, int64(len(schema))), schema...)
-	out = append(append(out, after[k+int(n):]...), a.sync...)
-	if err := os.WriteFile(path, out, 0o644); err != nil {
+	if err := os.WriteFile(path, a.with(t, path, "avro.schema", schema), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -252,18 +252,7 @@ func mountHostile(t *testing.T, src string, log *served, flags ...string) string
 		"--cache-dir", filepath.Join(t.TempDir(), "cache")}, flags...)
 	cmd := exec.Command("sh", append(args, src, log.dir)...)
 	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		if err := <-ended; err != nil {
-			t.Errorf("icefs: %v\n%s", err, log.said())
-		}
-	})
-	awaitMount(t, log.dir, ended, log.said)
+	serveMount(t, cmd, log.dir, log.said)
 	return log.dir
 }
 

@@ -27,6 +27,20 @@ func startMount(t *testing.T, src, descriptors string, flags ...string) string {
 		icefsBinary(t), "mount", "--cache-dir", filepath.Join(t.TempDir(), "cache"), src, dir}, flags...)
 	cmd := exec.Command("sh", args...)
 	cmd.Stderr = &log
+	t.Cleanup(func() { // after the server has ended
+		if t.Failed() {
+			t.Logf("log of icefs:\n%s", log.String())
+		}
+	})
+	serveMount(t, cmd, dir, log.String)
+	return dir
+}
+
+// serveMount starts a server, and returns once its folder is mounted; it is stopped
+// when the test ends, which fails if that is not how it ends. log tells what it has
+// said.
+func serveMount(t *testing.T, cmd *exec.Cmd, dir string, log func() string) {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -35,14 +49,10 @@ func startMount(t *testing.T, src, descriptors string, flags ...string) string {
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		if err := <-ended; err != nil {
-			t.Errorf("icefs: %v", err)
-		}
-		if t.Failed() {
-			t.Logf("log of icefs:\n%s", log.String())
+			t.Errorf("icefs: %v\n%s", err, log())
 		}
 	})
-	awaitMount(t, dir, ended, log.String)
-	return dir
+	awaitMount(t, dir, ended, log)
 }
 
 // awaitMount returns once a folder is mounted. ended is told of the process's

@@ -79,12 +79,12 @@ type File struct {
 
 // Open reads and checks the footer: one or two reads from the end.
 func Open(ctx context.Context, obj source.Object, opt Options) (*File, error) {
-	footer, tail, start, err := readFooter(ctx, obj, footerLimit(opt.MemoryBytes))
+	most, maxPage := opt.limits()
+	footer, tail, start, err := readFooter(ctx, obj, most)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Object: obj, stats: opt.Stats, pools: opt.Pools, footerStart: start}
-	f.setLimits(opt.MemoryBytes)
+	f := &File{Object: obj, stats: opt.Stats, pools: opt.Pools, footerStart: start, maxPage: maxPage}
 	if f.stats == nil {
 		f.stats = &Stats{}
 	}

@@ -12,20 +12,14 @@ const (
 	leastFooter   = 32 << 20
 )
 
-// setLimits divides up the budget; 0 is the default.
-func (f *File) setLimits(memory int64) {
+// limits divides up the budget: bytes that a footer has, and that decoding a page
+// takes, at most.
+func (o *Options) limits() (footer, page int64) {
+	memory := o.MemoryBytes
 	if memory <= 0 {
 		memory = defaultMemory
 	}
-	f.maxPage = max(memory/2, leastPage)
-}
-
-// footerLimit is the length of a footer at most.
-func footerLimit(memory int64) int64 {
-	if memory <= 0 {
-		memory = defaultMemory
-	}
-	return min(max(memory/16, leastFooter), maxFooter)
+	return min(max(memory/16, leastFooter), maxFooter), max(memory/2, leastPage)
 }
 
 // checkPage refuses a page that would take too much memory when it is decoded,

@@ -62,13 +62,15 @@ func readMetadataFile(raw []byte) (*metadataFile, error) {
 		"format-version": &m.FormatVersion, "table-uuid": &m.UUID, "location": &m.Location, "last-updated-ms": &m.LastUpdated,
 		"current-schema-id": &m.CurrentSchemaID, "current-snapshot-id": &m.CurrentSnapshot,
 	}
-	lists := map[string]func(e []byte) error{
-		"schemas":         textsOf(&m.Schemas, "schemas", maxTableSchemas),
-		"partition-specs": textsOf(&m.PartitionSpecs, "partition specs", maxSpecs),
-		"snapshots":       textsOf(&m.Snapshots, "snapshots", maxSnapshots),
-		"snapshot-log":    m.addLogEntry,
-		"metadata-log":    m.addMetadataFolder,
-		"encryption-keys": func([]byte) error { m.Encrypted = true; return nil },
+	lists := map[string]func(value []byte) error{
+		"schemas":         listOf(&m.Schemas, textsOf(&m.Schemas, "schemas", maxTableSchemas)),
+		"partition-specs": listOf(&m.PartitionSpecs, textsOf(&m.PartitionSpecs, "partition specs", maxSpecs)),
+		"snapshots":       listOf(&m.Snapshots, textsOf(&m.Snapshots, "snapshots", maxSnapshots)),
+		"snapshot-log":    listOf(&m.SnapshotLog, m.addLogEntry),
+		"metadata-log":    listOf(&m.MetadataLog, m.addMetadataFolder),
+		"encryption-keys": func(value []byte) error {
+			return elements(value, func([]byte) error { m.Encrypted = true; return nil })
+		},
 	}
 	var failure error
 	err := members(raw, func(key, value []byte) error {
@@ -77,8 +79,7 @@ func readMetadataFile(raw []byte) (*metadataFile, error) {
 		case target != nil:
 			err = json.Unmarshal(value, target)
 		case list != nil:
-			m.forget(string(key))
-			err = elements(value, list)
+			err = list(value)
 		case string(key) == "schema":
 			m.Schema = value
 		case string(key) == "partition-spec":
@@ -96,19 +97,12 @@ func readMetadataFile(raw []byte) (*metadataFile, error) {
 	return m, cmp.Or(err, failure)
 }
 
-// forget empties a list: of two members of one name the last counts.
-func (m *metadataFile) forget(list string) {
-	switch list {
-	case "schemas":
-		m.Schemas = nil
-	case "partition-specs":
-		m.PartitionSpecs = nil
-	case "snapshots":
-		m.Snapshots = nil
-	case "snapshot-log":
-		m.SnapshotLog = nil
-	case "metadata-log":
-		m.MetadataLog = nil
+// listOf reads an array into a list by add. Of two members of one name the last
+// counts.
+func listOf[T any](list *[]T, add func(e []byte) error) func(value []byte) error {
+	return func(value []byte) error {
+		*list = nil
+		return elements(value, add)
 	}
 }
 
