@@ -10,8 +10,9 @@ import (
 // copied, keeps its processor until the runtime takes it away, which it does once
 // in up to 10 ms, and late on coarse timers: with as many processors as the machine
 // has, up to a third of the time one of these was idle although there was work;
-// with twice as many it was a tenth (docs/performance.md).
-const callProcessors = 3
+// with twice as many it was a tenth. With more, the resident size comes close to a
+// small --memory (docs/performance.md).
+const callProcessors = 2
 
 // serveCalls makes room for goroutines that wait in the kernel, and returns how
 // many may compute at a time. A GOMAXPROCS in the environment is left as it is.
