@@ -147,4 +147,7 @@ type File struct {
 type Plan struct {
 	SnapshotID int64
 	Files      []File
+	// Bytes is about what the plan keeps in memory, with all the data and delete
+	// files that it leads to; 0 if nobody has told.
+	Bytes int64
 }

@@ -39,11 +39,14 @@ func (goneError) Unwrap() error { return fs.ErrNotExist }
 // for a commit.
 const DefaultRefresh = 10 * time.Second
 
-// Cache keeps manifests and plans (package cache). load returns the value and
-// its bytes; concurrent loads of one key are one.
+// Cache keeps manifests and their lists (package cache). load returns the value
+// and its bytes, or NotKept; concurrent loads of one key are one.
 type Cache interface {
 	Get(ctx context.Context, key string, load func(context.Context) (any, int64, error)) (any, error)
 }
+
+// NotKept stands for the bytes of a value that only its waiters are to have.
+const NotKept = -1
 
 // Options of Open; the zero value is usable.
 type Options struct {
