@@ -7,6 +7,7 @@
 package snapshot
 
 import (
+	"strings"
 	"time"
 
 	"github.com/apache/iceberg-go"
@@ -140,6 +141,29 @@ type File struct {
 	// Err is set if the deletes that apply cannot be told (two DVs, a DV of
 	// another partition, …): every view of the file fails with it.
 	Err error
+}
+
+// Alone returns a copy of f that does not hold on to the other files of its
+// manifest, which the values of a manifest share their memory with. What is kept
+// for one file of a large table is made of it. The files of equality deletes, which
+// apply to many, are not copied.
+func (f *File) Alone() File {
+	alone := *f
+	alone.DataFile, alone.DV = f.DataFile.alone(), f.DV.alone()
+	alone.Positions = make([]*DataFile, len(f.Positions))
+	for i, d := range f.Positions {
+		alone.Positions[i] = d.alone()
+	}
+	return alone
+}
+
+func (f *DataFile) alone() *DataFile {
+	if f == nil {
+		return nil
+	}
+	alone := *f
+	alone.Path, alone.Referenced = strings.Clone(f.Path), strings.Clone(f.Referenced)
+	return &alone
 }
 
 // Plan is what a snapshot shows: its live data files in the order of its rows,

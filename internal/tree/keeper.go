@@ -11,8 +11,8 @@ const DefaultMetadataBytes = 128 << 20
 
 // keeper holds what a Tree has derived of tables (*table) and of their snapshots
 // (*planned), up to a number of bytes: past it, those used longest ago are given
-// up, and derived again when they are used. The table and the snapshot used last
-// stay, however much they take. Nodes do not hold either; calls under way and open
+// up, and derived again when they are used. The table used last stays, however much
+// it takes, and so does the snapshot used last, with its table. Nodes do not hold either; calls under way and open
 // files do, beyond what is counted here.
 //
 // A planned holds its table, and is always used together with it and before it, so
@@ -20,25 +20,18 @@ const DefaultMetadataBytes = 128 << 20
 type keeper struct {
 	limit int64
 
-	mu     sync.Mutex // held for map and list operations only
-	at     map[any]*list.Element
-	order  list.List // of *keep, used last in front
-	newest [2]*list.Element
-	total  int64
+	mu    sync.Mutex // held for map and list operations only
+	at    map[any]*list.Element
+	order list.List     // of *keep, used last in front
+	table *list.Element // used last
+	plan  *list.Element // used last
+	total int64
 }
 
 // keep is an entry: of a *table by its Loaded, or of a *planned by its planKey.
 type keep struct {
 	key, value any
 	bytes      int64
-}
-
-// kind tells tables from plans.
-func (k *keep) kind() int {
-	if _, ok := k.value.(*planned); ok {
-		return 1
-	}
-	return 0
 }
 
 func newKeeper(limit int64) *keeper {
@@ -90,15 +83,23 @@ func (k *keeper) grow(key any, bytes int64) {
 // use notes that an entry is used. The caller holds mu.
 func (k *keeper) use(e *list.Element) {
 	k.order.MoveToFront(e)
-	k.newest[e.Value.(*keep).kind()] = e
+	if _, ok := e.Value.(*keep).value.(*planned); ok {
+		k.plan = e
+	} else {
+		k.table = e
+	}
 }
 
 // shrink gives up what is too much. The caller holds mu.
 func (k *keeper) shrink() {
+	var last any // the table of the plan used last
+	if k.plan != nil {
+		last = k.plan.Value.(*keep).value.(*planned).table
+	}
 	for e := k.order.Back(); e != nil && k.total > k.limit; {
 		old := e
 		e = e.Prev()
-		if old == k.newest[0] || old == k.newest[1] {
+		if old == k.table || old == k.plan || old.Value.(*keep).value == last {
 			continue
 		}
 		entry := k.order.Remove(old).(*keep)

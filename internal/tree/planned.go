@@ -125,7 +125,7 @@ func (p *planned) view(key string, build func() merge.View) merge.View {
 // one is the scan of a single data file.
 func (p *planned) one(i int) merge.Scan {
 	s := p.scan
-	s.Plan = &snapshot.Plan{SnapshotID: s.Plan.SnapshotID, Files: s.Plan.Files[i : i+1 : i+1]}
+	s.Plan = &snapshot.Plan{SnapshotID: s.Plan.SnapshotID, Files: []snapshot.File{s.Plan.Files[i].Alone()}}
 	return s
 }
 

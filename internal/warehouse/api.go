@@ -86,7 +86,8 @@ type env struct {
 	limits limits
 
 	schemas  schemas
-	unlisted sync.Map // folders that could not be listed, once logged
+	newest   atomic.Pointer[Loaded] // read last, held until somebody who asked for it does
+	unlisted sync.Map               // folders that could not be listed, once logged
 }
 
 func newEnv(opt Options, roots ...string) (*env, error) {

@@ -163,14 +163,16 @@ func (t *Table) read(ctx context.Context, o source.Object, a *access) (*Loaded, 
 	for i := range table.Snapshots {
 		byID[table.Snapshots[i].ID] = i
 	}
-	return &Loaded{
+	loaded := &Loaded{
 		env:     t.env,
 		table:   table,
 		byID:    byID,
 		columns: &t.columns,
 		origin:  o,
 		store:   source.Mapped(a.files, prefixes),
-	}, nil
+	}
+	t.env.newest.Store(loaded)
+	return loaded, nil
 }
 
 // RawMetadata returns the current metadata JSON, decompressed, if it can be
@@ -270,11 +272,11 @@ func decompress(r *bufio.Reader) (plain io.Reader, compressed bool, err error) {
 // Loaded is a table at one metadata version. Immutable, but for what it has
 // found out for its own use.
 type Loaded struct {
-	env     *env
-	table   *snapshot.Table
-	byID    map[int64]int // places in table.Snapshots
-	origin  source.Object // the metadata file
-	store   source.Store
+	env    *env
+	table  *snapshot.Table
+	byID   map[int64]int // places in table.Snapshots
+	origin source.Object // the metadata file
+	store  source.Store
 
 	columns  *keyColumns // the Table's
 	foreseen atomic.Bool
