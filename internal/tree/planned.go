@@ -47,7 +47,7 @@ type planned struct {
 
 // maxViews bounds the views that a planned keeps. All are forgotten then: what a
 // view has found out is in the engine's caches.
-const maxViews = 1 << 12
+const maxViews = 1 << 10
 
 // What a planned takes beside its plan: itself, a view of a file, and the names of
 // a part.
