@@ -218,7 +218,7 @@ func (s *session) checkCacheDir() error {
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{
 		Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet, Counters: &s.equality, KeyBytes: min(s.opt.memory/8, deletes.DefaultKeyBytes),
-		MemoryBytes: s.opt.memory,
+		MemoryBytes: s.opt.memory, Workers: s.opt.workers,
 	})
 	options := merge.Options{
 		Cache:           s.memory,
@@ -231,6 +231,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Stats:           &s.parquet,
 		Counters:        &s.counters,
 		MemoryBytes:     s.opt.memory,
+		Workers:         s.opt.workers,
 	}
 	s.opt.off.apply(&options)
 	s.engine = merge.NewEngine(options)
