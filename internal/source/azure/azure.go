@@ -98,7 +98,7 @@ func openContainer(bucketName string, p map[string]string) (*bucket, error) {
 	service := serviceURL(host, p)
 	at := service + "/" + url.PathEscape(name)
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}}
-	b := &bucket{endpoint: "azure:" + service}
+	b := &bucket{}
 	either := func(prop string) string {
 		if v := p[prop+host]; v != "" {
 			return v
@@ -130,7 +130,13 @@ func openContainer(bucketName string, p map[string]string) (*bucket, error) {
 		}
 		b.client, err = container.NewClient(at, credential, options)
 	}
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	// A connection string may say where as well. A token is behind the question mark.
+	where, _, _ := strings.Cut(b.client.URL(), "?")
+	b.endpoint = "azure:" + strings.TrimSuffix(where, "/"+url.PathEscape(name))
+	return b, nil
 }
 
 // identity is the environment's.
