@@ -177,6 +177,10 @@ func (b *bucket) Get(ctx context.Context, r remote.Request) (*remote.Reply, erro
 	if err != nil {
 		return nil, failure(err)
 	}
+	if value(out.ETag) == "" {
+		out.Body.Close()
+		return nil, remote.ErrNoAnswer
+	}
 	reply := &remote.Reply{Body: out.Body, Len: value(out.ContentLength), Info: remote.Info{Version: string(value(out.ETag))}}
 	reply.Size = reply.Len
 	if out.ContentRange != nil {
@@ -194,6 +198,9 @@ func (b *bucket) Head(ctx context.Context, key string) (remote.Info, error) {
 	if err != nil {
 		return remote.Info{}, failure(err)
 	}
+	if value(out.ETag) == "" {
+		return remote.Info{}, remote.ErrNoAnswer
+	}
 	return remote.Info{Size: value(out.ContentLength), Version: string(value(out.ETag))}, nil
 }
 
@@ -207,10 +214,10 @@ func (b *bucket) List(ctx context.Context, prefix, token string) (*remote.Page, 
 	if err != nil {
 		return nil, failure(err)
 	}
-	page := &remote.Page{Next: value(out.NextMarker)}
 	if out.Segment == nil {
-		return page, nil
+		return nil, remote.ErrNoAnswer // the client takes no body for an empty folder
 	}
+	page := &remote.Page{Next: value(out.NextMarker)}
 	for _, p := range out.Segment.BlobPrefixes {
 		page.Folders = append(page.Folders, strings.TrimSuffix(strings.TrimPrefix(value(p.Name), prefix), "/"))
 	}

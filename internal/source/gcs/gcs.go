@@ -149,6 +149,10 @@ func (b *bucket) Get(ctx context.Context, r remote.Request) (*remote.Reply, erro
 	if err != nil {
 		return nil, failure(err)
 	}
+	if body.Attrs.Generation <= 0 {
+		body.Close()
+		return nil, remote.ErrNoAnswer
+	}
 	return &remote.Reply{
 		Info: remote.Info{Size: body.Attrs.Size, Version: strconv.FormatInt(body.Attrs.Generation, 10)},
 		Off:  body.Attrs.StartOffset, Len: body.Remain(), Body: body,
@@ -160,6 +164,9 @@ func (b *bucket) Head(ctx context.Context, key string) (remote.Info, error) {
 	attrs, err := b.handle.Object(key).Attrs(ctx)
 	if err != nil {
 		return remote.Info{}, failure(err)
+	}
+	if attrs.Generation <= 0 {
+		return remote.Info{}, remote.ErrNoAnswer
 	}
 	return remote.Info{Size: attrs.Size, Version: strconv.FormatInt(attrs.Generation, 10)}, nil
 }
