@@ -8,7 +8,7 @@ import (
 // quiet is how long nothing must have been put before what waits is written, as
 // long as there is room: whoever makes values is not to share the processor with
 // their being kept.
-const quiet = 200 * time.Millisecond
+const quiet = time.Second
 
 // behind writes values of a Disk after those who put them have gone on. Values
 // that wait are found by Get. Its lock is held for map operations only.

@@ -173,7 +173,7 @@ func TestKilledServer(t *testing.T) {
 	}
 	s := startServer(t, src, dir, "--cache-dir", cache)
 	want := expected(t, loadedFiles(dir)...)
-	time.Sleep(time.Second) // what was measured is written behind, 200 ms later
+	time.Sleep(3 * time.Second) // what was measured is written behind, a second later
 	for i := range *restarts {
 		r := startReaders(t, 32, want, nil)
 		for r.reads.Load() < 64 {

@@ -70,6 +70,7 @@ func mountCommand() (*pflag.FlagSet, runner) {
 		if m.daemon && os.Getenv(daemonEnv) == "" {
 			return startDaemon(out)
 		}
+		coarseTimers()
 		return mount(ctx, args[0], args[1], opt, m, out)
 	}
 }

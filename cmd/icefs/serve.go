@@ -51,6 +51,7 @@ func serveCommand() (*pflag.FlagSet, runner) {
 		if err := wantArgs(args, 1, 1, "SOURCE"); err != nil {
 			return err
 		}
+		coarseTimers()
 		return serveHTTP(ctx, args[0], opt, o, out)
 	}
 }

@@ -30,6 +30,7 @@ type session struct {
 	opt     options
 	log     *slog.Logger
 	logFile *os.File // nil = standard error
+	ballast []byte   // never touched: see ballastBytes
 	source  string
 	started time.Time
 
@@ -88,10 +89,13 @@ func absolute(src string) string {
 func (s *session) open(ctx context.Context, control bool) error {
 	// The engine divides the budget up (merge.CacheShare); the collector works
 	// harder before the whole is exceeded.
+	limit := s.opt.memory - min(s.opt.memory/4, processBytes)
 	if s.opt.memory >= roomyBytes {
 		debug.SetGCPercent(roomyPercent)
+		s.ballast = make([]byte, ballastBytes)
+		limit += ballastBytes
 	}
-	debug.SetMemoryLimit(s.opt.memory - min(s.opt.memory/4, processBytes))
+	debug.SetMemoryLimit(limit)
 	var err error
 	if s.memory, err = cache.New(cache.Options{MaxBytes: s.opt.off.cacheBytes(s.opt.memory)}); err != nil {
 		return err
@@ -165,6 +169,10 @@ const behindShare = 4
 const (
 	roomyPercent = 200
 	roomyBytes   = 1 << 30
+	// ballastBytes of heap that is not resident keep the collector from running
+	// before three times as much is in use: else the heap of a server that has just
+	// started, or has little to keep, is collected several times for one layout.
+	ballastBytes = 32 << 20
 )
 
 // openDisk opens the disk cache. A folder that nobody has asked for may fail: a
