@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-glue stores-hive stores-gcs stores-azure stores-s3-tables bench bench-text bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
+.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-glue stores-hive stores-gcs stores-azure stores-s3-tables bench bench-text bench-stores bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -102,6 +102,9 @@ bench/data/links.ids:
 	mv $@.part $@
 bench-text: build $(VENV)/bench/.ready bench/data/lineitem.ids bench/data/history.ids bench/data/links.ids ## time CSV and JSON Lines against DuckDB's COPY
 	$(VENV)/bench/bin/python bench/text.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids --history bench/data/history --links bench/data/links
+bench-stores: build $(VENV)/bench/.ready $(VENV)/bin/versitygw bench/data/lineitem.ids ## requests, bytes and time of queries over an S3 store against DuckDB's iceberg_scan
+	go build -o $(VENV)/front ./bench/front
+	$(VENV)/bench/bin/python bench/remote.py --icefs ./icefs --front $(VENV)/front --gateway $(VENV)/bin/versitygw --table bench/data/lineitem --ids bench/data/lineitem.ids
 bench-scale: ## pairing and planning against iceberg-go, long histories, live ranges: ratios, in one run
 	go test ./bench/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m
