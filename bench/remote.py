@@ -8,8 +8,8 @@ delays each request for the timed runs. icefs is mounted afresh, on an empty cac
 warm, which are another mount on the folder of the run before; what mounting asks for is counted. Each query is a new process
 of DuckDB, and the two take turns. The exit status is 1 if answers differ.
 """
-import argparse, json, os, pathlib, shutil, signal, socket, statistics, subprocess, sys, tempfile, time, urllib.request
-from harness import QUERIES, parquet
+import argparse, json, os, shutil, signal, socket, statistics, subprocess, sys, tempfile, time, urllib.request
+from harness import QUERIES, Table, parquet
 
 JOB = """
 import duckdb, json, sys, time
@@ -58,8 +58,10 @@ class Front:
 
 
 class Remote:
-    def __init__(self, a, metadata):
-        self.a, self.metadata, self.answers = a, metadata, {}
+    """The table in the store; version names its metadata file."""
+
+    def __init__(self, a, version):
+        self.a, self.version = a, version
 
     def run(self, sql, front=None):
         setup = [] if front is None else [f"SET s3_endpoint = '127.0.0.1:{front.port}'", "SET s3_use_ssl = false", "SET s3_url_style = 'path'",
@@ -89,7 +91,8 @@ class Remote:
 
     def peer(self, front, sql, snapshot):
         front.counts()
-        scan = f"iceberg_scan('{self.metadata}', allow_moved_paths = true, snapshot_from_id = {snapshot}::UBIGINT)"
+        scan = (f"iceberg_scan('s3://bench/table', version = '{self.version}', version_name_format = '%s%s.metadata.json', "
+                f"allow_moved_paths = true, snapshot_from_id = {snapshot}::UBIGINT)")
         seconds, answer = self.run(sql.replace("{from}", scan), front)
         return seconds, answer, front.counts()
 
@@ -122,21 +125,20 @@ def main():
     a = ap.parse_args()
     for name in ("icefs", "front", "gateway", "table"):
         setattr(a, name, os.path.abspath(getattr(a, name)))
-    ids = dict(line.split() for line in open(a.ids))
     root = tempfile.mkdtemp(prefix="icefs-bench-store-", dir=os.path.dirname(a.table))
     started, wrong = [], []
     try:
         shutil.copytree(a.table, f"{root}/bench/table", copy_function=os.link)
-        names = sorted(pathlib.Path(a.table, "metadata").glob("v*.metadata.json"), key=lambda p: int(p.name[1:].split(".")[0]))
+        table = Table(a.table, a.ids)
         port = free_port()
         started.append(subprocess.Popen([a.gateway, "--port", f"127.0.0.1:{port}", "--quiet", "posix", "--nometa", root],
-                                        env={**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}, stdout=subprocess.DEVNULL))
+                                        env={**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         plain, slow = (Front(a, f"http://127.0.0.1:{port}", delay) for delay in ("0s", "50ms"))
         started += [plain.process, slow.process]
-        r = Remote(a, f"s3://bench/table/metadata/{names[-1].name}")
+        r = Remote(a, table.metadata.name.removesuffix(".metadata.json"))
         for branch in a.branches.split(","):
             for what, front, sql, rounds in (("one column", plain, ONE, 1), ("q6", plain, QUERIES["q6"], 1), ("q6, 50 ms a request", slow, QUERIES["q6"], a.rounds)):
-                if len(answers := measure(r, f"{branch}: {what}", front, sql, ids[branch], rounds)) > 1:
+                if len(answers := measure(r, f"{branch}: {what}", front, sql, table.ids[branch], rounds)) > 1:
                     wrong.append(f"{branch}: {what}: {answers}")
     finally:
         for process in started:
