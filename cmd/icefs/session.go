@@ -87,7 +87,7 @@ func absolute(src string) string {
 }
 
 func (s *session) open(ctx context.Context, control bool) error {
-	// The engine divides the budget up (merge.CacheShare); the collector works
+	// The budget is divided up in shares (merge.CacheShare); the collector works
 	// harder before the whole is exceeded.
 	limit := s.opt.memory - min(s.opt.memory/4, processBytes)
 	if s.opt.memory >= roomyBytes {
@@ -243,6 +243,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
+		MetadataBytes:  int64(merge.MetadataShare * float64(s.opt.memory)),
 	}
 	if control {
 		opt.Control = s.control()
