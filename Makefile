@@ -1,4 +1,4 @@
-.PHONY: help build systemd demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-glue bench bench-text bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
+.PHONY: help build systemd demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-glue stores-hive stores-gcs stores-azure stores-s3-tables bench bench-text bench-stores bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -9,6 +9,8 @@ TOGGLES ?= splice=off coalesce=off pages=off splice=off,coalesce=off kernel=off 
 TOGGLED ?= codecs,types_v2,types_v3,types_java_v2,v3_dv,v2_pos,v2_eq,eq_part,schema_evo,many_files,part_identity,avro_data,variant_v3,no_cols,empty_rows
 NESSIE := 0.108.8
 MOTO := 5.2.5
+FAKEGCS := v1.56.1
+AZURITE := 3.35.0
 SOAK ?= 30m
 CATALOGS ?= sqlite,postgres,rest
 NESSIE_JAVA ?= java
@@ -16,7 +18,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help:     ## list the targets
-	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 12
 build:    ## build ./icefs
 	go build -o icefs ./cmd/icefs
 release:  ## static binaries for linux/amd64 and linux/arm64, with what goes beside them, in dist/
@@ -103,6 +105,9 @@ bench/data/links.ids:
 	mv $@.part $@
 bench-text: build $(VENV)/bench/.ready bench/data/lineitem.ids bench/data/history.ids bench/data/links.ids ## time CSV and JSON Lines against DuckDB's COPY
 	$(VENV)/bench/bin/python bench/text.py --icefs ./icefs --table bench/data/lineitem --ids bench/data/lineitem.ids --history bench/data/history --links bench/data/links
+bench-stores: build $(VENV)/bench/.ready $(VENV)/bin/versitygw bench/data/lineitem.ids ## requests, bytes and time of queries over an S3 store against DuckDB's iceberg_scan
+	go build -o $(VENV)/front ./bench/front
+	$(VENV)/bench/bin/python bench/remote.py --icefs ./icefs --front $(VENV)/front --gateway $(VENV)/bin/versitygw --table bench/data/lineitem --ids bench/data/lineitem.ids
 bench-scale: ## pairing and planning against iceberg-go, long histories, live ranges: ratios, in one run
 	go test ./bench/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
 	go test ./deletes -run '^$$' -bench '^Benchmark(LiveRanges|ContainerThreshold)$$' -benchtime 1x -timeout 30m
@@ -114,6 +119,14 @@ $(VENV)/jars/.ready: internal/stores/pom.xml
 	mkdir -p $(VENV)/jars
 	mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(VENV))/jars/rest
 	mvn -q dependency:copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE):jar:runner -DoutputDirectory=$(abspath $(VENV))/jars/nessie
+	touch $@
+$(VENV)/jars/hive/.ready: internal/stores/hive/pom.xml
+	mvn -q -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(abspath $(VENV))/jars/hive
+	touch $@
+$(VENV)/bin/fake-gcs-server:
+	GOBIN=$(abspath $(VENV))/bin go install github.com/fsouza/fake-gcs-server@$(FAKEGCS)
+$(VENV)/azurite/.ready:
+	npm install --silent --no-save --prefix $(VENV)/azurite azurite@$(AZURITE)
 	touch $@
 $(VENV)/moto/.ready:
 	$(PYTHON) -m venv $(VENV)/moto
@@ -129,5 +142,14 @@ stores-catalogs: build $(VENV)/judge/.ready $(VENV)/jars/.ready $(VENV)/bin/vers
 	$(JUDGE_CATALOGS) --catalogs $(CATALOGS) --nessie-java $(NESSIE_JAVA)
 stores-glue: build $(VENV)/judge/.ready $(VENV)/moto/.ready $(VENV)/bin/versitygw ## judge the tables as AWS Glue names them, spoken by moto
 	$(JUDGE_CATALOGS) --catalogs glue --moto $(VENV)/moto/bin/moto_server
+stores-hive: build $(VENV)/judge/.ready $(VENV)/jars/hive/.ready $(VENV)/bin/versitygw ## judge the tables as a Hive metastore names them (needs Java 17 and Maven)
+	$(JUDGE_CATALOGS) --catalogs hive
+JUDGE_BUCKET = $(VENV)/judge/bin/python internal/stores/buckets.py --icefs ./icefs --tables $(SHARED)/tables --judge $(SHARED)/judge/judge.py --only '$(or $(ONLY),*)'
+stores-s3-tables: build $(VENV)/judge/.ready $(VENV)/bin/versitygw ## judge all tables in one bucket of versitygw
+	$(JUDGE_BUCKET) --store s3 --server $(VENV)/bin/versitygw
+stores-gcs: build $(VENV)/judge/.ready $(VENV)/bin/fake-gcs-server ## judge all tables in a bucket of fake-gcs-server
+	$(JUDGE_BUCKET) --store gcs --server $(VENV)/bin/fake-gcs-server
+stores-azure: build $(VENV)/judge/.ready $(VENV)/azurite/.ready ## judge all tables in a container of Azurite (needs Node.js)
+	$(JUDGE_BUCKET) --store azure --server $(VENV)/azurite/node_modules/.bin/azurite-blob
 clean:    ## remove what was built
 	rm -rf icefs dist $(VENV) $(VENV)-spark

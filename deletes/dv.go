@@ -37,15 +37,19 @@ func (r *Resolver) dv(ctx context.Context, store source.Store, f *snapshot.DataF
 	// So does the cardinality, which the manifest vouches for.
 	key := fmt.Sprintf("dv|%s|%d|%d|%d", obj.Version(), f.ContentOffset, f.ContentSize, f.Records)
 	return r.cached(ctx, key, func(ctx context.Context) (*Positions, error) {
-		blob, err := readDV(ctx, obj, f, r.vectorLimit())
-		if err != nil {
-			return nil, err
+		for again := false; ; again = true {
+			blob, err := readDV(ctx, obj, f, r.vectorLimit())
+			if err != nil {
+				return nil, err
+			}
+			p, err := decodeDV(blob, f.Records)
+			if err == nil {
+				return p, nil
+			}
+			if again || !source.Suspect(obj) { // that it was damaged on its way
+				return nil, fmt.Errorf("deletion vector at offset %d of %s: %w: %w", f.ContentOffset, f.Path, ErrCorrupt, err)
+			}
 		}
-		p, err := decodeDV(blob, f.Records)
-		if err != nil {
-			return nil, fmt.Errorf("deletion vector at offset %d of %s: %w: %w", f.ContentOffset, f.Path, ErrCorrupt, err)
-		}
-		return p, nil
 	})
 }
 

@@ -29,13 +29,19 @@ func aStore(t *testing.T) (front *storetest.Front, endpoint string) {
 	}
 	h := httptest.NewServer(front)
 	t.Cleanup(h.Close)
+	aStoreLogin(t)
+	return front, h.URL
+}
+
+// aStoreLogin is the environment to reach a store.
+func aStoreLogin(t *testing.T) {
+	t.Helper()
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": testKeyID, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_REGION": "us-east-1",
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
 	} {
 		t.Setenv(name, value)
 	}
-	return front, h.URL
 }
 
 func runIcefs(t *testing.T, args ...string) (string, string, int) {

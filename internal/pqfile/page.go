@@ -109,8 +109,21 @@ func (h *PageHeader) entries() int {
 	return 0
 }
 
-// read reads the page at pos, and moves pos behind it.
+// errChecksum is a page whose bytes are not those that were written.
+var errChecksum = fmt.Errorf("%w: page checksum mismatch", ErrCorrupt)
+
+// read reads the page at pos, and moves pos behind it. A page that was damaged on
+// its way from a store is fetched again.
 func (s *PageScanner) read(ctx context.Context) error {
+	err := s.readOnce(ctx)
+	if errors.Is(err, errChecksum) && source.Suspect(s.chunk.File.Object) {
+		s.window = nil
+		err = s.readOnce(ctx)
+	}
+	return err
+}
+
+func (s *PageScanner) readOnce(ctx context.Context) error {
 	p := &s.page
 	for want := int64(1); ; want = 2 * int64(len(s.window)) {
 		if err := s.fill(ctx, want); err != nil {
@@ -138,7 +151,7 @@ func (s *PageScanner) read(ctx context.Context) error {
 	}
 	p.Body = s.window[p.HeaderLen:total:total]
 	if crc := p.Header.CRC; crc != nil && uint32(*crc) != crc32.ChecksumIEEE(p.Body) {
-		return s.wrap(fmt.Errorf("%w: page checksum mismatch", ErrCorrupt))
+		return s.wrap(errChecksum)
 	}
 	s.window = s.window[total:]
 	s.pos += total

@@ -23,6 +23,22 @@ type Remote interface {
 	Prefetch(ctx context.Context, extents []Range)
 }
 
+// Suspected is an Object that keeps bytes which it has fetched.
+type Suspected interface {
+	Object
+	// Suspect tells that a checksum has found bytes of the object damaged. It
+	// reports whether they may be others when they are read again: that what was
+	// kept of the object is fetched anew.
+	Suspect() bool
+}
+
+// Suspect tells an object that bytes of it were found damaged, and reports
+// whether to read them again.
+func Suspect(o Object) bool {
+	s, ok := o.(Suspected)
+	return ok && s.Suspect()
+}
+
 // Extents cuts a range into extents: all of MaxExtent but the last.
 func Extents(r Range) []Range {
 	var out []Range
@@ -41,3 +57,6 @@ type renamedRemote struct {
 }
 
 func (o *renamedRemote) Location() string { return o.location }
+
+// Suspect implements Suspected.
+func (o *renamedRemote) Suspect() bool { return Suspect(o.Remote) }

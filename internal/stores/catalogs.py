@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judge the shared tables as real catalogs name them.
 
-usage: catalogs.py --icefs BIN --tables DIR --judge FILE --jars DIR [--catalogs sqlite,postgres,rest,nessie,glue]
+usage: catalogs.py --icefs BIN --tables DIR --judge FILE --jars DIR [--catalogs sqlite,postgres,rest,nessie,glue,hive]
                    [--only GLOBS] [--gateway BIN] [--nessie-java JAVA] [--moto BIN]
 
 Registers every table of expected/*/index.json under its identifier in
@@ -11,9 +11,10 @@ Registers every table of expected/*/index.json under its identifier in
   nessie     Nessie, in memory, with the tables of object-store/ alone; as it names a table's current snapshot and no
              other, each version of a table that made a snapshot current is registered as a table of its own
   glue       AWS Glue as moto's server speaks it (--moto), without the tables that are in namespaces of several levels
+  hive       a Hive metastore (HiveServer.java), without the same tables
 and runs the judge on a mount of it by name, from a .pyiceberg.yaml. --gateway is versitygw, which serves a copy of
 object-store/ as S3: nessie needs it, and all but rest take the tables there, too, if it is given. Servers listen on loopback,
-and end with this program. JARS holds the dependencies of pom.xml in rest/ and Nessie's runner in nessie/. Nessie needs Java 21 or newer: --nessie-java, if that is not the java in PATH. Exits 1 if the judge does.
+and end with this program. JARS holds the dependencies of pom.xml in rest/, those of hive/pom.xml in hive/, and Nessie's runner in nessie/. Nessie needs Java 21 or newer: --nessie-java, if that is not the java in PATH. Exits 1 if the judge does.
 """
 import argparse, glob, json, os, shutil, signal, socket, sqlite3, subprocess, sys, tempfile, time
 import urllib.error, urllib.parse, urllib.request
@@ -101,12 +102,14 @@ def rows(tables):
     return [(NAME, ".".join(levels), table, baked, None, "TABLE") for _, levels, table, baked, _ in tables]
 
 
-def gateway(a, work, servers):
-    """serves a copy of the object store, as the gateway keeps notes beside the objects; returns its URL"""
-    shutil.copytree(a.tables + "/object-store", work + "/s3")
+def gateway(a, work, servers, root=None):
+    """serves root, or a copy of the object store, as the gateway keeps notes beside the objects; returns its URL"""
+    if not root:
+        root = work + "/s3"
+        shutil.copytree(a.tables + "/object-store", root)
     port = free_port()
     env = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
-    p = servers.start(work + "/s3.log", [a.gateway, "--port", f"127.0.0.1:{port}", "--region", REGION, "posix", "--nometa", work + "/s3"], env=env)
+    p = servers.start(work + "/s3.log", [a.gateway, "--port", f"127.0.0.1:{port}", "--region", REGION, "posix", "--nometa", root], env=env)
     wait("versitygw", lambda: answers(f"http://127.0.0.1:{port}/"), p, work + "/s3.log")
     return f"http://127.0.0.1:{port}"
 
@@ -154,11 +157,15 @@ def register(base, tables, location):
         post(f"{base}/namespaces/{path}/register", {"name": table, "metadata-location": location(baked, found)})
 
 
+def java(a, jars, server, port, work):
+    """the command that runs SERVER.java on JARS"""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), server + ".java")
+    return ["java", "-Xmx512m", "-cp", ":".join(sorted(glob.glob(f"{a.jars}/{jars}/*.jar"))), source, str(port), work]
+
+
 def rest(a, work, tables, servers):
     port = free_port()
-    jars = ":".join(sorted(glob.glob(a.jars + "/rest/*.jar")))
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "RestServer.java")
-    p = servers.start(work + "/rest.log", ["java", "-Xmx512m", "-cp", jars, source, str(port), work])
+    p = servers.start(work + "/rest.log", java(a, "rest", "RestServer", port, work))
     wait("Iceberg's REST server", lambda: answers(f"http://127.0.0.1:{port}/v1/config"), p, work + "/rest.log")
     register(f"http://127.0.0.1:{port}/v1", tables, lambda baked, found: found)
     return {"uri": f"http://127.0.0.1:{port}"}
@@ -234,6 +241,16 @@ def glue(a, work, tables, servers):
     return {"type": "glue", "glue.endpoint": url, "glue.region": REGION, "glue.access-key-id": KEY, "glue.secret-access-key": SECRET}
 
 
+def hive(a, work, tables, servers):
+    port = free_port()
+    with open(work + "/tables", "w") as f:
+        f.writelines(f"{levels[0]}\t{table}\t{found or baked}\n" for _, levels, table, baked, found in tables)
+        f.write("other\tnot_iceberg\t\n")
+    p = servers.start(work + "/hive.log", java(a, "hive", "HiveServer", port, work), cwd=work)
+    wait("the Hive metastore", lambda: os.path.exists(work + "/ready"), p, work + "/hive.log", 180)
+    return {"type": "hive", "uri": f"thrift://127.0.0.1:{port}"}
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("icefs", "tables", "judge", "jars"):
@@ -250,14 +267,14 @@ def main():
     for kind in a.catalogs.split(","):
         local, remote = [t for t in all_tables if t[4]], [t for t in all_tables if not t[4]]
         tables = {"rest": local, "nessie": remote}.get(kind, local + remote if a.gateway else local)
-        if kind == "glue":
+        if kind in ("glue", "hive"):
             tables = [t for t in tables if len(t[1]) == 1]
         work, servers, expected = tempfile.mkdtemp(prefix="icefs-catalog-"), Servers(), a.tables
         try:
             if kind == "nessie":
                 expected, tables = apart(a, work, tables)
             a.s3 = gateway(a, work, servers) if a.gateway and kind != "rest" else None
-            props = {"sqlite": sqlite, "postgres": postgres, "rest": rest, "nessie": nessie, "glue": glue}[kind](a, work, tables, servers)
+            props = {"sqlite": sqlite, "postgres": postgres, "rest": rest, "nessie": nessie, "glue": glue, "hive": hive}[kind](a, work, tables, servers)
             if a.s3:
                 props.update({"s3.endpoint": a.s3, "s3.path-style-access": "true", "s3.region": REGION, "s3.access-key-id": KEY, "s3.secret-access-key": SECRET})
             with open(work + "/.pyiceberg.yaml", "w") as f:

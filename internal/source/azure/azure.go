@@ -98,7 +98,7 @@ func openContainer(bucketName string, p map[string]string) (*bucket, error) {
 	service := serviceURL(host, p)
 	at := service + "/" + url.PathEscape(name)
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}}
-	b := &bucket{endpoint: "azure:" + service}
+	b := &bucket{}
 	either := func(prop string) string {
 		if v := p[prop+host]; v != "" {
 			return v
@@ -130,7 +130,13 @@ func openContainer(bucketName string, p map[string]string) (*bucket, error) {
 		}
 		b.client, err = container.NewClient(at, credential, options)
 	}
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	// A connection string may say where as well. A token is behind the question mark.
+	where, _, _ := strings.Cut(b.client.URL(), "?")
+	b.endpoint = "azure:" + strings.TrimSuffix(where, "/"+url.PathEscape(name))
+	return b, nil
 }
 
 // identity is the environment's.
@@ -171,6 +177,10 @@ func (b *bucket) Get(ctx context.Context, r remote.Request) (*remote.Reply, erro
 	if err != nil {
 		return nil, failure(err)
 	}
+	if value(out.ETag) == "" {
+		out.Body.Close()
+		return nil, remote.ErrNoAnswer
+	}
 	reply := &remote.Reply{Body: out.Body, Len: value(out.ContentLength), Info: remote.Info{Version: string(value(out.ETag))}}
 	reply.Size = reply.Len
 	if out.ContentRange != nil {
@@ -188,6 +198,9 @@ func (b *bucket) Head(ctx context.Context, key string) (remote.Info, error) {
 	if err != nil {
 		return remote.Info{}, failure(err)
 	}
+	if value(out.ETag) == "" {
+		return remote.Info{}, remote.ErrNoAnswer
+	}
 	return remote.Info{Size: value(out.ContentLength), Version: string(value(out.ETag))}, nil
 }
 
@@ -201,10 +214,10 @@ func (b *bucket) List(ctx context.Context, prefix, token string) (*remote.Page, 
 	if err != nil {
 		return nil, failure(err)
 	}
-	page := &remote.Page{Next: value(out.NextMarker)}
 	if out.Segment == nil {
-		return page, nil
+		return nil, remote.ErrNoAnswer // the client takes no body for an empty folder
 	}
+	page := &remote.Page{Next: value(out.NextMarker)}
 	for _, p := range out.Segment.BlobPrefixes {
 		page.Folders = append(page.Folders, strings.TrimSuffix(strings.TrimPrefix(value(p.Name), prefix), "/"))
 	}

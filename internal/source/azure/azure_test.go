@@ -113,3 +113,25 @@ func TestServiceURL(t *testing.T) {
 		}
 	}
 }
+
+// What is kept of a store is by where it really is; no secret is in that.
+func TestEndpoint(t *testing.T) {
+	const key = "c2VjcmV0LWtleQ=="
+	for _, c := range []struct {
+		p    map[string]string
+		want string
+	}{
+		{map[string]string{propAnonymous: "true"}, "azure:https://acc.blob.core.windows.net"},
+		{map[string]string{propSAS + "acc": "sig=s3cr3t"}, "azure:https://acc.blob.core.windows.net"},
+		{map[string]string{propEndpoint: "http://127.0.0.1:10000/acc", propAccount: "acc", propKey: key}, "azure:http://127.0.0.1:10000/acc"},
+		{map[string]string{propConnection + "acc": "AccountName=acc;AccountKey=" + key + ";BlobEndpoint=http://127.0.0.1:10001/acc"}, "azure:http://127.0.0.1:10001/acc"},
+		{map[string]string{propConnection + "acc": "BlobEndpoint=http://127.0.0.1:10001/acc;SharedAccessSignature=sig=s3cr3t"}, "azure:http://127.0.0.1:10001/acc"},
+	} {
+		b, err := Scheme().Open(context.Background(), "c@acc.dfs.core.windows.net", c.p)
+		if err != nil {
+			t.Errorf("%v: %v", c.p, err)
+		} else if b.Endpoint() != c.want {
+			t.Errorf("%v: %s", c.p, b.Endpoint())
+		}
+	}
+}

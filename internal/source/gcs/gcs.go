@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -54,10 +55,7 @@ type bucket struct {
 var _ remote.Bucket = (*bucket)(nil)
 
 func open(ctx context.Context, name string, p map[string]string) (remote.Bucket, error) {
-	endpoint := p[propHost]
-	if endpoint == "" {
-		endpoint = p[propEndpoint]
-	}
+	endpoint := serviceURL(p)
 	var options []option.ClientOption
 	if endpoint != "" {
 		options = append(options, option.WithEndpoint(endpoint))
@@ -77,6 +75,20 @@ func open(ctx context.Context, name string, p map[string]string) (remote.Bucket,
 		handle = handle.UserProject(project)
 	}
 	return &bucket{handle, "gs:" + endpoint}, nil
+}
+
+// serviceURL is where the store's JSON interface is, "" for Google's own. Iceberg's
+// property has the host alone.
+func serviceURL(p map[string]string) string {
+	endpoint := p[propHost]
+	if endpoint == "" {
+		endpoint = p[propEndpoint]
+	}
+	if u, err := url.Parse(endpoint); err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" {
+		u.Path = "/storage/v1/"
+		return u.String()
+	}
+	return endpoint
 }
 
 // credentials says as whom requests are made.
@@ -137,6 +149,10 @@ func (b *bucket) Get(ctx context.Context, r remote.Request) (*remote.Reply, erro
 	if err != nil {
 		return nil, failure(err)
 	}
+	if body.Attrs.Generation <= 0 {
+		body.Close()
+		return nil, remote.ErrNoAnswer
+	}
 	return &remote.Reply{
 		Info: remote.Info{Size: body.Attrs.Size, Version: strconv.FormatInt(body.Attrs.Generation, 10)},
 		Off:  body.Attrs.StartOffset, Len: body.Remain(), Body: body,
@@ -148,6 +164,9 @@ func (b *bucket) Head(ctx context.Context, key string) (remote.Info, error) {
 	attrs, err := b.handle.Object(key).Attrs(ctx)
 	if err != nil {
 		return remote.Info{}, failure(err)
+	}
+	if attrs.Generation <= 0 {
+		return remote.Info{}, remote.ErrNoAnswer
 	}
 	return remote.Info{Size: attrs.Size, Version: strconv.FormatInt(attrs.Generation, 10)}, nil
 }

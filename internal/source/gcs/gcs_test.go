@@ -22,9 +22,9 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	body := strings.Repeat("0123456789", 100)
 	q := r.URL.Query()
 	switch {
-	case strings.HasSuffix(r.URL.Path, "/b/bucket/o") && q.Get("pageToken") == "more":
+	case r.URL.Path == "/storage/v1/b/bucket/o" && q.Get("pageToken") == "more":
 		io.WriteString(w, `{"items":[{"name":"wh/y"}]}`)
-	case strings.HasSuffix(r.URL.Path, "/b/bucket/o") && q.Get("delimiter") == "/":
+	case r.URL.Path == "/storage/v1/b/bucket/o" && q.Get("delimiter") == "/":
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"prefixes": []string{"wh/t/"}, "items": []map[string]string{{"name": "wh/x"}}, "nextPageToken": "more",
 		})
@@ -52,7 +52,7 @@ func TestBucket(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(serve))
 	defer h.Close()
 	ctx := context.Background()
-	b, err := Scheme().Open(ctx, "bucket", map[string]string{"gcs.endpoint": h.URL + "/storage/v1/", "gcs.no-auth": "true"})
+	b, err := Scheme().Open(ctx, "bucket", map[string]string{"gcs.service.host": h.URL, "gcs.no-auth": "true"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,5 +87,19 @@ func TestBucket(t *testing.T) {
 	page, err := b.List(ctx, "wh/", "")
 	if err != nil || len(page.Folders) != 1 || page.Folders[0] != "t" || len(page.Objects) != 2 || page.Objects[1] != "y" || page.Next != "" {
 		t.Errorf("List: %+v, %v", page, err)
+	}
+}
+
+func TestServiceURL(t *testing.T) {
+	for _, c := range []struct{ host, endpoint, want string }{
+		{"", "", ""},
+		{"http://127.0.0.1:4443", "", "http://127.0.0.1:4443/storage/v1/"},
+		{"https://storage.example/", "http://other", "https://storage.example/storage/v1/"},
+		{"", "https://storage.example/storage/v1/", "https://storage.example/storage/v1/"},
+		{"", "https://proxy.example/gcs/v1/", "https://proxy.example/gcs/v1/"},
+	} {
+		if got := serviceURL(map[string]string{propHost: c.host, propEndpoint: c.endpoint}); got != c.want {
+			t.Errorf("%q, %q: %s", c.host, c.endpoint, got)
+		}
 	}
 }

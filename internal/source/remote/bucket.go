@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -86,6 +87,11 @@ type Page struct {
 	Objects []string
 	Next    string // token of the next page; empty if this is the last
 }
+
+// ErrNoAnswer is an answer of success without what it has to have: an object's
+// version, a listing. Something on the way has answered, or the store in a bad
+// moment: the request is made again.
+var ErrNoAnswer = errors.New("the store's answer is empty")
 
 // StatusError is an answer that is not success. HTTP's codes stand for their
 // meanings also where a store does not speak HTTP.

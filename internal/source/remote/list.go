@@ -36,9 +36,13 @@ func (f *folders) ReadDir(ctx context.Context, location string, each func(fs.Dir
 				return nil
 			}
 		}
-		if token = page.Next; token == "" {
+		if page.Next == "" {
 			break
 		}
+		if page.Next == token {
+			return fmt.Errorf("%w: %s: the store's listing has no end", source.ErrRead, location)
+		}
+		token = page.Next
 	}
 	if !found {
 		return fmt.Errorf("%w: %s: nothing lies below it", source.ErrNotFound, location)

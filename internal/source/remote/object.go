@@ -19,17 +19,21 @@ const tailBytes = 64 << 10
 
 // object is an object at one version.
 type object struct {
-	stores   *Stores
-	bucket   *bucket
-	key      string
-	location string
-	version  string // source.Object's
-	info     Info
-	changed  atomic.Bool // another version was met
-	missed   atomic.Bool // the store has said, again and again, that it is not there
+	stores    *Stores
+	bucket    *bucket
+	key       string
+	location  string
+	version   string // source.Object's
+	info      Info
+	changed   atomic.Bool // another version was met
+	missed    atomic.Bool // the store has said, again and again, that it is not there
+	suspected suspected
 }
 
-var _ source.Remote = (*object)(nil)
+var (
+	_ source.Remote    = (*object)(nil)
+	_ source.Suspected = (*object)(nil)
+)
 
 func (o *object) Size() int64      { return o.info.Size }
 func (o *object) Version() string  { return o.version }
@@ -175,8 +179,13 @@ func (o *object) Extent(ctx context.Context, off, n int64) ([]byte, error) {
 		at, length = off, n
 	}
 	key := o.extentKey(at, length)
-	v, err := o.stores.opt.Memory.Get(ctx, key, func(ctx context.Context) (any, int64, error) {
-		b, err := o.load(ctx, key, at, length)
+	kept := key
+	round := o.suspected.round.Load()
+	if round > 0 {
+		kept = fmt.Sprintf("%s|%d", key, round)
+	}
+	v, err := o.stores.opt.Memory.Get(ctx, kept, func(ctx context.Context) (any, int64, error) {
+		b, err := o.load(ctx, key, at, length, round > 0)
 		return b, int64(len(b)), err
 	})
 	if err != nil {
@@ -199,8 +208,9 @@ func (o *object) extentKey(off, n int64) string {
 	return fmt.Sprintf("extent|%s|%d+%d", o.version, off, n)
 }
 
-// load finds an extent among those fetched ahead or on disk, or fetches it.
-func (o *object) load(ctx context.Context, key string, off, n int64) ([]byte, error) {
+// load finds an extent among those fetched ahead or, if not anew, on disk, or
+// fetches it.
+func (o *object) load(ctx context.Context, key string, off, n int64, anew bool) ([]byte, error) {
 	s := o.stores
 	if s.opt.Timeout > 0 { // also of waiting for what is fetched ahead
 		var cancel context.CancelFunc
@@ -211,7 +221,7 @@ func (o *object) load(ctx context.Context, key string, off, n int64) ([]byte, er
 		s.write(key, b)
 		return b, nil
 	}
-	if d := s.opt.Disk; d != nil {
+	if d := s.opt.Disk; d != nil && !anew {
 		if b, ok := d.Get(key); ok && int64(len(b)) == n {
 			s.opt.Stats.FromDisk.Add(1)
 			return b, nil

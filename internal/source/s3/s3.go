@@ -64,7 +64,10 @@ func (b *bucket) Get(ctx context.Context, r remote.Request) (*remote.Reply, erro
 		return nil, failure(err)
 	}
 	reply := &remote.Reply{Body: out.Body, Len: aws.ToInt64(out.ContentLength)}
-	reply.Version = version(out.ETag, out.LastModified)
+	if reply.Version = version(out.ETag, out.LastModified); reply.Version == "" {
+		out.Body.Close()
+		return nil, remote.ErrNoAnswer
+	}
 	if reply.Size = reply.Len; out.ContentRange != nil {
 		if reply.Off, reply.Len, reply.Size, err = remote.ParseContentRange(*out.ContentRange); err != nil {
 			out.Body.Close()
@@ -83,7 +86,11 @@ func (b *bucket) Head(ctx context.Context, key string) (remote.Info, error) {
 	if err != nil {
 		return remote.Info{}, failure(err)
 	}
-	return remote.Info{Size: aws.ToInt64(out.ContentLength), Version: version(out.ETag, out.LastModified)}, nil
+	info := remote.Info{Size: aws.ToInt64(out.ContentLength), Version: version(out.ETag, out.LastModified)}
+	if info.Version == "" {
+		return remote.Info{}, remote.ErrNoAnswer
+	}
+	return info, nil
 }
 
 // List implements remote.Bucket.
@@ -100,6 +107,9 @@ func (b *bucket) List(ctx context.Context, prefix, token string) (*remote.Page, 
 	out, err := b.client.ListObjectsV2(ctx, in)
 	if err != nil {
 		return nil, failure(err)
+	}
+	if out.Name == nil && out.IsTruncated == nil && out.KeyCount == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
+		return nil, remote.ErrNoAnswer // the SDK takes no body for an empty folder
 	}
 	plain := func(s *string) string {
 		if out.EncodingType == types.EncodingTypeUrl {

@@ -197,6 +197,7 @@ func fail(w http.ResponseWriter, status int, code string) {
 
 type listResult struct {
 	XMLName               xml.Name   `xml:"ListBucketResult"`
+	Name                  string     `xml:"Name"`
 	IsTruncated           bool       `xml:"IsTruncated"`
 	EncodingType          string     `xml:"EncodingType"`
 	NextContinuationToken string     `xml:"NextContinuationToken,omitempty"`
@@ -235,7 +236,7 @@ func (s *Server) list(w http.ResponseWriter, bucket string, q url.Values) {
 		}
 	}
 	slices.Sort(sorted)
-	out := listResult{EncodingType: "url"}
+	out := listResult{Name: bucket, EncodingType: "url"}
 	for i, name := range sorted {
 		if i == page {
 			out.IsTruncated, out.NextContinuationToken = true, sorted[i-1]
