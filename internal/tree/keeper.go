@@ -69,11 +69,11 @@ func (k *keeper) add(key, value any, bytes int64) any {
 	return e.Value.(*keep).value
 }
 
-// grow notes that a value takes more than it did, if it is kept.
-func (k *keeper) grow(key any, bytes int64) {
+// grow notes that a value takes more than it did, if it is the one that is kept.
+func (k *keeper) grow(key, value any, bytes int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e := k.at[key]; e != nil {
+	if e := k.at[key]; e != nil && e.Value.(*keep).value == value {
 		e.Value.(*keep).bytes += bytes
 		k.total += bytes
 		k.shrink()

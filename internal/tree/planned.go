@@ -93,7 +93,7 @@ func (t *table) plan(ctx context.Context, snap *snapshot.Snapshot, schema int) (
 }
 
 // grow notes that p takes more than it did.
-func (p *planned) grow(bytes int64) { p.table.dir.tree.keeper.grow(p.key, bytes) }
+func (p *planned) grow(bytes int64) { p.table.dir.tree.keeper.grow(p.key, p, bytes) }
 
 // digest hashes the plan's files and deletes, once.
 func (p *planned) digest() [32]byte {
