@@ -8,18 +8,19 @@ import (
 // A mount has callProcessors of Go's processors for each of the machine's. A
 // goroutine that waits in the kernel, for the next request or for a reply to be
 // copied, keeps its processor until the runtime takes it away, which it does once
-// in up to 10 ms, and late on coarse timers: with as many processors as the machine
-// has, up to a third of the time one of these was idle although there was work;
-// with twice as many it was a tenth. With more, the resident size comes close to a
-// small --memory (docs/performance.md).
+// in up to 10 ms: with as many processors as the machine has, a fifth to a third
+// of the time one of these was idle although there was work (docs/performance.md).
 const callProcessors = 2
 
 // serveCalls makes room for goroutines that wait in the kernel, and returns how
 // many may compute at a time. A GOMAXPROCS in the environment is left as it is.
+// Calling it again changes nothing.
 func serveCalls() (workers int) {
-	workers = runtime.GOMAXPROCS(0)
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(callProcessors * workers)
+	if os.Getenv("GOMAXPROCS") != "" {
+		return runtime.GOMAXPROCS(0)
 	}
+	runtime.SetDefaultGOMAXPROCS()
+	workers = runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(callProcessors * workers)
 	return workers
 }

@@ -15,7 +15,11 @@ func TestServeCalls(t *testing.T) {
 		t.Errorf("GOMAXPROCS=3: %d workers, %d processors", workers, runtime.GOMAXPROCS(0))
 	}
 	t.Setenv("GOMAXPROCS", "")
-	if workers := serveCalls(); workers != 3 || runtime.GOMAXPROCS(0) != 3*callProcessors {
-		t.Errorf("%d workers, %d processors", workers, runtime.GOMAXPROCS(0))
+	runtime.SetDefaultGOMAXPROCS()
+	own := runtime.GOMAXPROCS(0)
+	for range 2 { // a process of two mounts
+		if workers := serveCalls(); workers != own || runtime.GOMAXPROCS(0) != callProcessors*own {
+			t.Errorf("%d workers, %d processors", workers, runtime.GOMAXPROCS(0))
+		}
 	}
 }
