@@ -1,4 +1,4 @@
-.PHONY: help build demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-glue stores-hive stores-gcs stores-azure stores-s3-tables bench bench-text bench-stores bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
+.PHONY: help build systemd demo test race stress lint judge judge-toggles engines spark stores stores-s3 stores-glue stores-hive stores-gcs stores-azure stores-s3-tables bench bench-text bench-stores bench-scale fuzz release stores-catalogs vuln fuzz-long soak clean
 
 PYTHON ?= python3
 SHARED ?= ../shared
@@ -36,6 +36,9 @@ stress:   ## 64 random readers of every kind of view for a minute
 soak: build $(VENV)/.ready ## readers of many kinds read all tables for SOAK (30m) under the race detector: no wrong byte, no growth
 	CGO_ENABLED=1 go build -race -o $(VENV)/icefs-race ./cmd/icefs
 	$(VENV)/bin/python internal/soak/soak.py --icefs ./icefs --race $(VENV)/icefs-race --tables $(or $(wildcard $(SHARED)/tables),testdata) --duration $(SOAK)
+systemd:  ## the unit, and a line of fstab, under a systemd of its own (as root; some ten seconds)
+	CGO_ENABLED=0 go build -o icefs ./cmd/icefs
+	./.ci/systemd ./icefs testdata/warehouse
 lint:     ## gofmt, vet, staticcheck, package rule
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	go vet ./...

@@ -116,7 +116,8 @@ func New(opt Options) (*Cache, error) {
 
 // Get returns the value of key, loading it if needed. load returns the value
 // and its size in bytes; it must not ask the cache for the same key. A value
-// larger than the whole budget is returned and not kept.
+// larger than the whole budget is returned and not kept, nor is one of a negative
+// size.
 //
 // Get returns ctx.Err() as soon as ctx ends; the load goes on for the other
 // waiters. A panic in load is a *PanicError for every waiter.
@@ -201,7 +202,7 @@ func (c *Cache) fly(ctx context.Context, key string, f *flight, load func(contex
 			}
 		}
 		close(f.done)
-		if f.err == nil {
+		if f.err == nil && size >= 0 {
 			c.keep(key, f.value, size)
 		}
 		c.mu.Lock()
@@ -231,7 +232,7 @@ func deepen() {
 // keep offers a value to ristretto and waits until the offer is decided. A Set
 // dropped because the queue was full is tried once more after the queue drained.
 func (c *Cache) keep(key string, value any, size int64) {
-	cost := max(size, 0) + int64(len(key)) + entryOverhead
+	cost := size + int64(len(key)) + entryOverhead
 	if cost > c.max {
 		c.rejected.Add(1)
 		return

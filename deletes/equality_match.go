@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -55,7 +54,7 @@ func (r *Resolver) match(ctx context.Context, data *keyedData, all []*run) error
 	}
 	groups := m.file.groups()
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(r.opt.Workers)
 	for g := range len(groups) - 1 {
 		if groups[g] == groups[g+1] {
 			continue

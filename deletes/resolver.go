@@ -52,6 +52,8 @@ type Options struct {
 	// MemoryBytes is the budget of the process: what a page or a footer may take is
 	// a part of it. 0 = 1 GiB.
 	MemoryBytes int64
+	// Workers bounds the row groups that are matched at a time; 0 = GOMAXPROCS.
+	Workers int
 }
 
 // Resolver resolves the deletes of data files to Positions, through caches that
@@ -80,7 +82,10 @@ func NewResolver(opt Options) *Resolver {
 	if opt.MemoryBytes <= 0 {
 		opt.MemoryBytes = 1 << 30
 	}
-	return &Resolver{opt: opt, hash: newHasher(), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	if opt.Workers <= 0 {
+		opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	return &Resolver{opt: opt, hash: newHasher(), slots: make(chan struct{}, opt.Workers)}
 }
 
 // parallelFiles is how many delete files of one data file are read at a time:

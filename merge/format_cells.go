@@ -8,11 +8,14 @@ import (
 )
 
 // cells are the texts of one column for a batch of rows: row i's is
-// text[start[i]:end[i]]. They borrow from the column's formatter and from the
-// vectors, and are valid until its next batch.
+// text[start[k]:end[k]], where k is index[i], or i if there is no index. They
+// borrow from the column's formatter and from the vectors, and are valid until its
+// next batch.
 type cells struct {
 	text       []byte
 	start, end []uint32
+	index      []uint32
+	longest    int                           // bytes that no row's text has more than; set by addLengths
 	own        struct{ start, end []uint32 } // memory for start and end
 }
 
@@ -21,18 +24,33 @@ func (c *cells) grow(n int) {
 	if cap(c.own.start) < n {
 		c.own.start, c.own.end = make([]uint32, n), make([]uint32, n)
 	}
-	c.start, c.end = c.own.start[:n], c.own.end[:n]
+	c.start, c.end, c.index = c.own.start[:n], c.own.end[:n], nil
 }
 
 // release forgets everything borrowed.
-func (c *cells) release() { c.text, c.start, c.end = nil, nil, nil }
+func (c *cells) release() { c.text, c.start, c.end, c.index = nil, nil, nil, nil }
 
 // addLengths adds the cells' lengths to sum.
 func (c *cells) addLengths(sum []int) {
+	longest := uint32(0)
+	if c.index != nil {
+		start := c.start
+		end := c.end[:len(start)]
+		for i, k := range c.index[:len(sum)] {
+			n := end[k] - start[k]
+			longest = max(longest, n)
+			sum[i] += int(n)
+		}
+		c.longest = int(longest)
+		return
+	}
 	start, end := c.start[:len(sum)], c.end[:len(sum)]
 	for i := range sum {
-		sum[i] += int(end[i] - start[i])
+		n := end[i] - start[i]
+		longest = max(longest, n)
+		sum[i] += int(n)
 	}
+	c.longest = int(longest)
 }
 
 // textColumn formats one top-level column of a view, batch by batch.
@@ -120,17 +138,15 @@ func (c *textColumn) formatFlat(rows int, v *pqfile.Vector) error {
 	c.cells.text = l.text
 	off, null := l.off, uint32(len(l.null))
 	if present == rows && !l.repeat && l.index == nil {
-		c.cells.start, c.cells.end = off[:rows], off[1:rows+1]
+		c.cells.start, c.cells.end, c.cells.index = off[:rows], off[1:rows+1], nil
+		return nil
+	}
+	if present == rows && !l.repeat {
+		c.cells.start, c.cells.end, c.cells.index = off[:len(off)-1], off[1:], l.index[:rows]
 		return nil
 	}
 	c.cells.grow(rows)
 	start, end := c.cells.start, c.cells.end
-	if present == rows && !l.repeat {
-		for i, at := range l.index[:rows] {
-			start[i], end[i] = off[at], off[at+1]
-		}
-		return nil
-	}
 	k := 0
 	for i := range rows {
 		if v.Def != nil && v.Def[i] != c.maxDef {

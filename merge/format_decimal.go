@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 )
@@ -101,6 +102,9 @@ func appendDecimal64(dst []byte, neg bool, v uint64, scale int) []byte {
 	if scale == 0 {
 		return appendUint(dst, v)
 	}
+	if scale < 8 && v < 1e16 {
+		return appendDecimalDigits(dst, v, scale)
+	}
 	const widest = 20 // digits of 64 bits
 	if scale >= widest {
 		dst = append(dst, '0', '.')
@@ -115,4 +119,25 @@ func appendDecimal64(dst []byte, neg bool, v uint64, scale int) []byte {
 	}
 	dst = append(appendUint(dst, v/unit), '.')
 	return appendPadded(dst, v%unit, scale)
+}
+
+// appendDecimalDigits is appendDecimal64 of v < 10^16 with a scale of 1 to 7: the
+// digits are cut, nothing is divided by the scale.
+func appendDecimalDigits(dst []byte, v uint64, scale int) []byte {
+	dst = room(dst, longestNumber)
+	at := len(dst)
+	b := dst[at : at+longestNumber]
+	x := eightDigits(uint32(v % 1e8))
+	n, skip := 0, 0
+	if v < 1e8 { // leading zeros, but for the last digit before the point
+		skip = bits.TrailingZeros64(x|1<<(56-8*scale)) >> 3
+	} else {
+		n = putDigits(b, uint32(v/1e8))
+	}
+	x |= zeroDigits
+	binary.LittleEndian.PutUint64(b[n:], x>>(8*skip))
+	n += 8 - scale - skip
+	b[n] = '.'
+	binary.LittleEndian.PutUint64(b[n+1:], x>>(64-8*scale))
+	return dst[:at+n+1+scale]
 }

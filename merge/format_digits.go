@@ -76,12 +76,22 @@ func appendInt(dst []byte, v int64) []byte {
 
 // appendPadded writes v < 10^n with n digits; n is at most 24.
 func appendPadded(dst []byte, v uint64, n int) []byte {
-	if n > 8 {
-		dst = appendPadded(dst, v/1e8, n-8)
-		v, n = v%1e8, 8
-	}
-	dst = room(dst, 8)
+	dst = room(dst, 24)
 	at := len(dst)
-	binary.LittleEndian.PutUint64(dst[at:at+8], (eightDigits(uint32(v))|zeroDigits)>>uint(64-8*n))
-	return dst[:at+n]
+	b, dst := dst[at:at+24], dst[:at+n]
+	if n > 16 {
+		putPadded(b, uint32(v/1e16), n-16)
+		b, v, n = b[n-16:], v%1e16, 16
+	}
+	if n > 8 {
+		putPadded(b, uint32(v/1e8), n-8)
+		b, v, n = b[n-8:], v%1e8, 8
+	}
+	putPadded(b, uint32(v), n)
+	return dst
+}
+
+// putPadded writes v < 10^n to b with n digits, one to eight; b has eight bytes.
+func putPadded(b []byte, v uint32, n int) {
+	binary.LittleEndian.PutUint64(b, (eightDigits(v)|zeroDigits)>>uint(64-8*n))
 }

@@ -85,11 +85,11 @@ func ticks(u pqfile.TimeUnit) int64 {
 	return 1e6
 }
 
-// appendFraction writes .fff, only as long as needed, of a second cut into
-// units ticks; nothing if frac is 0.
-func appendFraction(dst []byte, frac, units int64) []byte {
+// putFraction writes .fff, only as long as needed, of a second cut into units
+// ticks, to b; nothing if frac is 0. It returns the length.
+func putFraction(b *[16]byte, frac, units int64) int {
 	if frac == 0 {
-		return dst
+		return 0
 	}
 	ninth := int64(0)
 	switch units {
@@ -100,17 +100,30 @@ func appendFraction(dst []byte, frac, units int64) []byte {
 	default:
 		frac, ninth = frac/10, frac%10
 	}
-	dst = room(dst, 16)
-	n := len(dst)
-	b := dst[n : n+16]
 	x := eightDigits(uint32(frac))
 	b[0] = '.'
 	binary.LittleEndian.PutUint64(b[1:], x|zeroDigits)
 	if ninth != 0 {
 		b[9] = byte('0' + ninth)
-		return dst[:n+10]
+		return 10
 	}
-	return dst[:n+9-bits.LeadingZeros64(x)/8]
+	return 9 - bits.LeadingZeros64(x)/8
+}
+
+// appendFraction is putFraction to the end of dst.
+func appendFraction(dst []byte, frac, units int64) []byte {
+	dst = room(dst, 16)
+	n := len(dst)
+	return dst[:n+putFraction((*[16]byte)(dst[n:n+16]), frac, units)]
+}
+
+// putDate writes a day from firstPlainDay to lastPlainDay to b: ten bytes.
+func putDate(b *[16]byte, days int64) {
+	// An era later, so that none of the numbers is negative.
+	year, month, day := civil(uint32(days + 719468 + 146097))
+	x := eightDigits((year-400)*10000+month*100+day) | zeroDigits
+	binary.LittleEndian.PutUint64(b[:], x&0xffffffff|'-'<<32|x>>32&0xffff<<40|'-'<<56)
+	binary.LittleEndian.PutUint16(b[8:], uint16(x>>48))
 }
 
 // appendDate writes the day that is days after 1970-01-01, in the proleptic
@@ -118,14 +131,9 @@ func appendFraction(dst []byte, frac, units int64) []byte {
 // no plus sign after 9999.
 func appendDate(dst []byte, days int64) []byte {
 	if days >= firstPlainDay && days <= lastPlainDay {
-		// An era later, so that none of the numbers is negative.
-		year, month, day := civil(uint32(days + 719468 + 146097))
-		x := eightDigits((year-400)*10000+month*100+day) | zeroDigits
 		dst = room(dst, 16)
 		n := len(dst)
-		b := dst[n : n+16]
-		binary.LittleEndian.PutUint64(b, x&0xffffffff|'-'<<32|x>>32&0xffff<<40|'-'<<56)
-		binary.LittleEndian.PutUint16(b[8:], uint16(x>>48))
+		putDate((*[16]byte)(dst[n:n+16]), days)
 		return dst[:n+10]
 	}
 	z := days + 719468
@@ -145,19 +153,21 @@ func appendDate(dst []byte, days int64) []byte {
 	return appendPadded(append(dst, '-'), uint64(day), 2)
 }
 
-// civil returns the date that is z days after 0000-03-01. Days are counted in
-// 400-year eras of 146,097 days that begin on 1 March, so that the leap day is
-// the last of its year.
+// civil returns the date that is z days after 0000-03-01; z is less than 2^30.
+// Years are counted from March, so that the leap day is the last of its year.
+// 146,097 days are 400 years; 2,939,745/2^32 is one of 1,461 closely enough below
+// 146,097; 2,141 days of a year are 2^16 of a month (Cassio Neri and Lorenz
+// Schneider, Euclidean affine functions and their application to calendar
+// algorithms).
 func civil(z uint32) (year, month, day uint32) {
-	era := z / 146097
-	doe := z - era*146097
-	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
-	year, month, day = yoe+era*400, mp+3, doy-(153*mp+2)/5+1
-	if month > 12 {
-		month -= 12
-		year++
+	n := 4*z + 3
+	century := n / 146097
+	p := 2939745 * uint64(n%146097|3)
+	ofYear := uint32(p) / 2939745 / 4
+	n = 2141*ofYear + 197913
+	year, month, day = 100*century+uint32(p>>32), n>>16, n&0xffff/2141+1
+	if ofYear >= 306 {
+		year, month = year+1, month-12
 	}
 	return year, month, day
 }
@@ -178,12 +188,17 @@ func seconds(v, units int64) (sec, frac int64) {
 	return sec, frac
 }
 
-// appendDayTime writes sec seconds after midnight, less than a day of them.
-func appendDayTime(dst []byte, sec uint32) []byte {
+// putDayTime writes sec seconds after midnight, less than a day of them, to b.
+func putDayTime(b *[8]byte, sec uint32) {
 	x := eightDigits(sec/3600*10000+sec/60%60*100+sec%60) | zeroDigits
+	binary.LittleEndian.PutUint64(b[:], x>>16&0xffff|':'<<16|x>>32&0xffff<<24|':'<<40|x>>48<<48)
+}
+
+// appendDayTime is putDayTime to the end of dst.
+func appendDayTime(dst []byte, sec uint32) []byte {
 	dst = room(dst, 8)
 	n := len(dst)
-	binary.LittleEndian.PutUint64(dst[n:n+8], x>>16&0xffff|':'<<16|x>>32&0xffff<<24|':'<<40|x>>48<<48)
+	putDayTime((*[8]byte)(dst[n:n+8]), sec)
 	return dst[:n+8]
 }
 
@@ -215,6 +230,20 @@ func appendClock(dst []byte, v, units int64) []byte {
 func appendTimestamp(dst []byte, v, units int64, utc bool) []byte {
 	sec, frac := seconds(v, units)
 	day := floorDiv(sec, 86400)
+	if day >= firstPlainDay && day <= lastPlainDay {
+		dst = room(dst, 40)
+		at := len(dst)
+		b := (*[40]byte)(dst[at : at+40])
+		putDate((*[16]byte)(b[:]), day)
+		b[10] = ' '
+		putDayTime((*[8]byte)(b[11:]), uint32(sec-day*86400))
+		n := 19 + putFraction((*[16]byte)(b[19:]), frac, units)
+		if utc {
+			b[n] = 'Z'
+			n++
+		}
+		return dst[:at+n]
+	}
 	dst = appendDate(dst, day)
 	dst = appendDayTime(append(dst, ' '), uint32(sec-day*86400))
 	dst = appendFraction(dst, frac, units)

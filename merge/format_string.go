@@ -15,9 +15,16 @@ const (
 // swarZero has a high bit set if and only if x has a zero byte.
 func swarZero(x uint64) uint64 { return (x - swarOnes) &^ x & swarHigh }
 
+// longField is the length from which on it is faster to look for one byte after
+// another, with vector instructions.
+const longField = 512
+
 // csvSpecial reports whether b has a byte that makes a CSV field quoted: the
 // delimiter, a quote, CR or LF.
 func csvSpecial(b []byte, delim byte) bool {
+	if len(b) >= longField {
+		return bytes.IndexByte(b, delim) >= 0 || bytes.IndexByte(b, '"') >= 0 || bytes.IndexByte(b, '\n') >= 0 || bytes.IndexByte(b, '\r') >= 0
+	}
 	d := swarOnes * uint64(delim)
 	for len(b) >= 8 {
 		w := binary.LittleEndian.Uint64(b)

@@ -264,7 +264,7 @@ func formatted(t *testing.T, schema *iceberg.Schema, opt CSVOptions, json bool, 
 			}
 			c.cells.addLengths(b.sums[0])
 			for i, n := range measured {
-				if got := c.cells.text[c.cells.start[i]:c.cells.end[i]]; len(got) != n {
+				if got := c.cells.row(i); len(got) != n {
 					t.Errorf("row %d: %d bytes measured for %q", i, n, got)
 				}
 			}

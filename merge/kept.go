@@ -218,7 +218,7 @@ func (v *parquetView) built(ctx context.Context) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.engine.cachedLayout(ctx, "built|"+key, func(ctx context.Context) (*layout, error) { return v.build(ctx, key) })
+	return v.cachedLayout(ctx, "built|"+key, func(ctx context.Context) (*layout, error) { return v.build(ctx, key) })
 }
 
 // keptSegment is a segment of a kept layout whose bytes were made: a run of a

@@ -10,18 +10,21 @@ import (
 )
 
 // Options.MemoryBytes is for everything that views need. It is divided up so
-// that all of it together stays below, with a quarter for what is garbage until
+// that all of it together stays below, with an eighth for what is garbage until
 // the collector has run, and for the process itself:
 //
-//	CacheShare  of it   values kept: footers, layouts, bitmaps, chunks, blocks
-//	heldShare           what open handles keep to read on
-//	workShare           what is being made
+//	CacheShare     of it   values kept: footers, layouts, bitmaps, chunks, blocks
+//	MetadataShare          tables: their metadata, and the files of their snapshots
+//	heldShare              what open handles keep to read on
+//	workShare              what is being made
 //
-// A chunk that is kept is often held as well, and counts twice.
+// A chunk that is kept is often held as well, and counts twice; so do the files of
+// a snapshot, as its own and as those of manifests.
 const (
-	CacheShare = 0.375
-	heldShare  = 0.125
-	workShare  = 0.25
+	CacheShare    = 0.375
+	MetadataShare = 0.125
+	heldShare     = 0.125
+	workShare     = 0.25
 )
 
 // DefaultMemoryBytes is the budget when none is set.

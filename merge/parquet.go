@@ -23,9 +23,12 @@ func (e *Engine) Parquet(s Scan) View {
 }
 
 // Part returns the view of one data file's visible rows, s.Plan.Files[i]. It is
-// the file itself, byte for byte, if that is what the view would say.
+// the file itself, byte for byte, if that is what the view would say. It holds on
+// to no other file of the plan.
 func (e *Engine) Part(s Scan, i int) View {
-	return &parquetView{engine: e, scan: e.withMetadata(s), files: s.Plan.Files[i : i+1], part: true}
+	files := []snapshot.File{s.Plan.Files[i].Alone()}
+	s.Plan = nil
+	return &parquetView{engine: e, scan: e.withMetadata(s), files: files, part: true}
 }
 
 // parquetView is a Parquet file over data files. Its layout is built on first
@@ -78,7 +81,7 @@ func (v *parquetView) layout(ctx context.Context) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.engine.cachedLayout(ctx, "layout|"+key, func(ctx context.Context) (*layout, error) {
+	return v.cachedLayout(ctx, "layout|"+key, func(ctx context.Context) (*layout, error) {
 		if l := v.load(ctx, key); l != nil {
 			return l, nil
 		}
@@ -86,14 +89,19 @@ func (v *parquetView) layout(ctx context.Context) (*layout, error) {
 	})
 }
 
-// cachedLayout returns a layout from the cache, or what load gives.
-func (e *Engine) cachedLayout(ctx context.Context, key string, load func(context.Context) (*layout, error)) (*layout, error) {
-	l, err := e.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
+// cachedLayout returns a layout from the cache, or what load gives. It holds on to
+// the view, and thereby to the view's data files.
+func (v *parquetView) cachedLayout(ctx context.Context, key string, load func(context.Context) (*layout, error)) (*layout, error) {
+	held := int64(1 << 10)
+	if !v.part {
+		held = v.scan.Plan.Bytes
+	}
+	l, err := v.engine.cached(ctx, key, func(ctx context.Context) (any, int64, error) {
 		l, err := load(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		return l, l.heap, nil
+		return l, l.heap + held, nil
 	})
 	if err != nil {
 		return nil, err

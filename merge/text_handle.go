@@ -298,7 +298,7 @@ func (h *textHandle) format(ctx context.Context, l *textLayout, id blockID) ([]b
 		return nil, err
 	}
 	defer release()
-	c.row = from.row
+	c.row, c.workers = from.row, h.share()
 	data, err := c.appendTo(ctx, make([]byte, 0, to.offset-from.offset), to.row)
 	if err == nil && int64(len(data)) != to.offset-from.offset {
 		err = fmt.Errorf("%s: %w: row group %d: a block has %d bytes, measured %d", c.in.file.Path, ErrCorrupt, u.group, len(data), to.offset-from.offset)
@@ -309,6 +309,21 @@ func (h *textHandle) format(ctx context.Context, l *textLayout, id blockID) ([]b
 	}
 	h.park(id.unit, c, id.block+1 < u.measure.blocks())
 	return data, nil
+}
+
+// share is how many workers a block has for itself: those of the engine are
+// divided among the units that blocks are made of. Units side by side need not
+// wait for each other; the workers of one block do, at the end of each batch.
+func (h *textHandle) share() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	units := map[int]bool{}
+	for _, b := range h.blocks {
+		if !b.finished() {
+			units[b.id.unit] = true
+		}
+	}
+	return max(1, h.view.engine.workers()/max(1, len(units)))
 }
 
 // take returns a cursor of a unit that has not passed row: the nearest idle

@@ -57,3 +57,28 @@ func TestTextAheadIsBounded(t *testing.T) {
 		t.Errorf("%d bytes kept by no handle", s.total)
 	}
 }
+
+// Workers are divided among the row groups that blocks are being made of; blocks
+// that are made take none.
+func TestTextWorkersAreShared(t *testing.T) {
+	made := make(chan struct{})
+	close(made)
+	block := func(unit int, done chan struct{}) *textBlock { return &textBlock{id: blockID{unit: unit}, done: done} }
+	waiting := make(chan struct{})
+	for _, c := range []struct {
+		workers int
+		blocks  []*textBlock
+		want    int
+	}{
+		{4, nil, 4},
+		{4, []*textBlock{block(0, made), block(1, waiting), block(1, waiting)}, 4},
+		{4, []*textBlock{block(1, waiting), block(2, waiting), block(2, waiting)}, 2},
+		{2, []*textBlock{block(1, waiting), block(2, waiting), block(3, waiting)}, 1},
+		{1, []*textBlock{block(1, waiting), block(2, waiting)}, 1},
+	} {
+		h := &textHandle{view: &textView{engine: plainEngine(Options{Workers: c.workers})}, blocks: c.blocks}
+		if got := h.share(); got != c.want {
+			t.Errorf("%d workers, %d blocks: %d", c.workers, len(c.blocks), got)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"weak"
 
 	"golang.org/x/sync/errgroup"
 
@@ -81,8 +82,8 @@ func (v *textView) measure(ctx context.Context) (l *textLayout, err error) {
 
 // fileUnits are the measured units of one data file. Immutable.
 type fileUnits struct {
-	table *snapshot.Table // keeps its address, part of the key, from being used again
-	units []textUnit      // of no view: file and start are not set
+	table weak.Pointer[snapshot.Table] // whose address is a part of the key
+	units []textUnit                   // of no view: file and start are not set
 	rows  int64
 }
 
@@ -104,7 +105,7 @@ func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, under
 	kept, err := v.engine.cached(ctx, v.fileKey(set, f), func(ctx context.Context) (any, int64, error) {
 		counted = true
 		units, err := v.measureUnits(ctx, set, i, under)
-		k := &fileUnits{table: v.scan.Table, units: units}
+		k := &fileUnits{table: weak.Make(v.scan.Table), units: units}
 		for _, u := range units {
 			k.rows += u.rows
 		}
@@ -114,6 +115,9 @@ func (v *textView) measureFile(ctx context.Context, set *textSetup, i int, under
 		return nil, err
 	}
 	k := kept.(*fileUnits)
+	if k.table != weak.Make(v.scan.Table) { // it is gone, and its address used again
+		return v.measureUnits(ctx, set, i, under)
+	}
 	if !counted {
 		under.done.Add(k.rows)
 	}

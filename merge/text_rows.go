@@ -27,7 +27,9 @@ const cellCopy = 32
 type strip struct {
 	before     []byte // what stands before each cell
 	text       []byte
-	start, end []uint32
+	start, end []uint32 // see cells
+	index      []uint32
+	longest    int
 	copied     [cellCopy]byte // of before, if it is no longer
 }
 
@@ -37,7 +39,10 @@ func (b *textBatch) setStrips() {
 	for j, c := range b.columns {
 		text := c.cells.text
 		text = text[:min(cap(text), len(text)+2*cellCopy)] // copied, but not kept
-		b.strips = append(b.strips, strip{before: b.form.before[j], text: text, start: c.cells.start[:b.rows], end: c.cells.end[:b.rows]})
+		b.strips = append(b.strips, strip{
+			before: b.form.before[j], text: text, start: c.cells.start, end: c.cells.end[:len(c.cells.start)],
+			index: c.cells.index, longest: c.cells.longest,
+		})
 		copy(b.strips[j].copied[:], b.form.before[j])
 	}
 }
@@ -111,35 +116,89 @@ func (b *textBatch) putRows(out []byte, live []deletes.Range) {
 
 // tile is a run of rows being put together.
 type tile struct {
-	n    int
-	rows [tileRows]uint32 // of the batch
-	at   [tileRows]int    // where the next column goes
-	end  [tileRows]int    // where the row ends
+	n     int
+	rows  [tileRows]uint32 // of the batch
+	cells [tileRows]uint32 // of a column with an index
+	at    [tileRows]int    // where the next column goes
+	end   [tileRows]int    // where the row ends
 }
 
 // put writes the tile's rows to out.
 func (t *tile) put(out []byte, strips []strip, after []byte) {
 	for j := range strips {
-		t.putColumn(out, &strips[j])
+		s := &strips[j]
+		cells := t.rows[:t.n]
+		if s.index != nil {
+			for k, i := range cells {
+				t.cells[k] = s.index[i]
+			}
+			cells = t.cells[:t.n]
+		}
+		switch {
+		case len(s.before) != 1:
+			t.putColumn(out, s, cells)
+		case s.longest <= 16:
+			t.putShort(out, s, cells)
+		default:
+			t.putLong(out, s, cells)
+		}
 	}
 	for _, at := range t.at[:t.n] {
 		copy(out[at:], after)
 	}
 }
 
-// putColumn writes a column of the tile.
-func (t *tile) putColumn(out []byte, s *strip) {
-	at, end := t.at[:t.n], t.end[:t.n]
-	text, before := s.text, len(s.before)
-	for k, i := range t.rows[:t.n] {
-		p, from := at[k], int(s.start[i])
-		n := int(s.end[i]) - from
+// putShort writes a column of cells of at most 16 bytes, each after one byte.
+func (t *tile) putShort(out []byte, s *strip, cells []uint32) {
+	at, rowEnd := t.at[:len(cells)], t.end[:len(cells)]
+	text, start, end, before := s.text, s.start, s.end, s.copied[0]
+	end = end[:len(start)]
+	for k, c := range cells {
+		p, from := at[k], int(start[c])
+		at[k] = p + 1 + int(end[c]) - from
+		out[p] = before
+		p++
+		if p+16 <= rowEnd[k] && from+16 <= len(text) {
+			*(*[16]byte)(out[p:]) = [16]byte(text[from:])
+		} else {
+			copyShort(out[p:at[k]], text[from:])
+		}
+	}
+}
+
+// putLong writes a column of cells of any length, each after one byte.
+func (t *tile) putLong(out []byte, s *strip, cells []uint32) {
+	at, rowEnd := t.at[:len(cells)], t.end[:len(cells)]
+	text, start, end, before := s.text, s.start, s.end, s.copied[0]
+	end = end[:len(start)]
+	for k, c := range cells {
+		p, from := at[k], int(start[c])
+		n := int(end[c]) - from
+		at[k] = p + 1 + n
+		out[p] = before
+		p++
 		switch {
-		case before == 1:
-			out[p] = s.copied[0]
-		case before > cellCopy || p+cellCopy > end[k]:
-			copy(out[p:], s.before)
+		case n <= cellCopy && p+cellCopy <= rowEnd[k] && from+cellCopy <= len(text):
+			copy32(out[p:], text[from:])
+		case n <= 2*cellCopy && p+2*cellCopy <= rowEnd[k] && from+2*cellCopy <= len(text):
+			copy32(out[p:], text[from:])
+			copy32(out[p+cellCopy:], text[from+cellCopy:])
 		default:
+			copyShort(out[p:p+n], text[from:])
+		}
+	}
+}
+
+// putColumn writes a column of any cells, after any bytes.
+func (t *tile) putColumn(out []byte, s *strip, cells []uint32) {
+	at, end := t.at[:len(cells)], t.end[:len(cells)]
+	text, before := s.text, len(s.before)
+	for k, c := range cells {
+		p, from := at[k], int(s.start[c])
+		n := int(s.end[c]) - from
+		if before > cellCopy || p+cellCopy > end[k] {
+			copy(out[p:], s.before)
+		} else {
 			copy32(out[p:], s.copied[:])
 		}
 		p += before
@@ -153,8 +212,23 @@ func (t *tile) putColumn(out []byte, s *strip) {
 			copy32(out[p:], text[from:])
 			copy32(out[p+cellCopy:], text[from+cellCopy:])
 		default:
-			copy(out[p:p+n], text[from:])
+			copyShort(out[p:p+n], text[from:])
 		}
+	}
+}
+
+// copyShort is copy(dst, src) for an src as long as dst at least, without a call
+// if that is 8 to 32 bytes: its first and its last bytes, which may overlap.
+func copyShort(dst, src []byte) {
+	switch n := len(dst); {
+	case n > 32 || n < 8:
+		copy(dst, src)
+	case n >= 16:
+		a, b := [16]byte(src), [16]byte(src[n-16:])
+		*(*[16]byte)(dst), *(*[16]byte)(dst[n-16:]) = a, b
+	default:
+		a, b := [8]byte(src), [8]byte(src[n-8:])
+		*(*[8]byte)(dst), *(*[8]byte)(dst[n-8:]) = a, b
 	}
 }
 

@@ -7,6 +7,7 @@
 package snapshot
 
 import (
+	"strings"
 	"time"
 
 	"github.com/apache/iceberg-go"
@@ -142,9 +143,35 @@ type File struct {
 	Err error
 }
 
+// Alone returns a copy of f that does not hold on to the other files of its
+// manifest, which the values of a manifest share their memory with. What is kept
+// for one file of a large table is made of it. The files of equality deletes, which
+// apply to many, are not copied.
+func (f *File) Alone() File {
+	alone := *f
+	alone.DataFile, alone.DV = f.DataFile.alone(), f.DV.alone()
+	alone.Positions = make([]*DataFile, len(f.Positions))
+	for i, d := range f.Positions {
+		alone.Positions[i] = d.alone()
+	}
+	return alone
+}
+
+func (f *DataFile) alone() *DataFile {
+	if f == nil {
+		return nil
+	}
+	alone := *f
+	alone.Path, alone.Referenced = strings.Clone(f.Path), strings.Clone(f.Referenced)
+	return &alone
+}
+
 // Plan is what a snapshot shows: its live data files in the order of its rows,
 // by (data sequence number, path); in v1 tables by path.
 type Plan struct {
 	SnapshotID int64
 	Files      []File
+	// Bytes is about what the plan keeps in memory, with all the data and delete
+	// files that it leads to; 0 if nobody has told.
+	Bytes int64
 }

@@ -80,6 +80,7 @@ func startMountServer(t *testing.T) *mountServer {
 		t.Fatal(err)
 	}
 	s := &mountServer{cmd: exec.Command(name), scratch: t.TempDir(), died: make(chan struct{}), panic: new(strings.Builder), waiting: map[int]chan reply{}}
+	s.cmd.Env = append(os.Environ(), timersEnv+"=1")
 	s.cmd.Stderr = s.panic
 	in, err := s.cmd.StdinPipe()
 	if err != nil {

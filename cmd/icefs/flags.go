@@ -38,6 +38,7 @@ type options struct {
 	stores     storeOptions
 	logging    logging
 	watching   watching // of mount and serve alone
+	workers    int      // that compute at a time; 0 = GOMAXPROCS
 }
 
 // defaultTimeout bounds one read from a source: an object store's slowest reply,

@@ -89,6 +89,7 @@ func mount(ctx context.Context, src, where string, opt options, m mountOptions, 
 	if err := checkOverlap(dir, src, opt); err != nil {
 		return err
 	}
+	opt.workers = serveCalls()
 	s, err := openInterruptibly(ctx, cancel, signals, src, opt, out)
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func absolute(src string) string {
 }
 
 func (s *session) open(ctx context.Context, control bool) error {
-	// The engine divides the budget up (merge.CacheShare); the collector works
+	// The budget is divided up in shares (merge.CacheShare); the collector works
 	// harder before the whole is exceeded.
 	limit := s.opt.memory - min(s.opt.memory/4, processBytes)
 	if s.opt.memory >= roomyBytes {
@@ -218,7 +218,7 @@ func (s *session) checkCacheDir() error {
 func (s *session) treeOptions(control bool) tree.Options {
 	resolver := deletes.NewResolver(deletes.Options{
 		Cache: s.memory, Persist: s.disk, Log: s.log, Stats: &s.parquet, Counters: &s.equality, KeyBytes: min(s.opt.memory/8, deletes.DefaultKeyBytes),
-		MemoryBytes: s.opt.memory,
+		MemoryBytes: s.opt.memory, Workers: s.opt.workers,
 	})
 	options := merge.Options{
 		Cache:           s.memory,
@@ -231,6 +231,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		Stats:           &s.parquet,
 		Counters:        &s.counters,
 		MemoryBytes:     s.opt.memory,
+		Workers:         s.opt.workers,
 	}
 	s.opt.off.apply(&options)
 	s.engine = merge.NewEngine(options)
@@ -242,6 +243,7 @@ func (s *session) treeOptions(control bool) tree.Options {
 		ParquetOptions: s.opt.parquetIdentity(),
 		CSVOptions:     s.opt.csvIdentity(),
 		JSONLOptions:   s.opt.columnsIdentity(),
+		MetadataBytes:  int64(merge.MetadataShare * float64(s.opt.memory)),
 	}
 	if control {
 		opt.Control = s.control()

@@ -48,8 +48,15 @@ type memoryStatus struct {
 }
 
 type cachesStatus struct {
-	Memory memoryCacheStatus `json:"memory"`
-	Disk   *diskCacheStatus  `json:"disk"` // null = none
+	Memory   memoryCacheStatus   `json:"memory"`
+	Metadata metadataCacheStatus `json:"metadata"`
+	Disk     *diskCacheStatus    `json:"disk"` // null = none
+}
+
+// metadataCacheStatus is what is kept of tables.
+type metadataCacheStatus struct {
+	Bytes    int64 `json:"bytes"`
+	MaxBytes int64 `json:"max_bytes"`
 }
 
 type memoryCacheStatus struct {
@@ -122,6 +129,7 @@ func (s *session) statusJSON(context.Context) ([]byte, error) {
 	}
 	c := s.memory.Stats()
 	st.Caches.Memory = memoryCacheStatus{c.Bytes, c.MaxBytes, c.Hits, c.Misses, c.Rejected}
+	st.Caches.Metadata.Bytes, st.Caches.Metadata.MaxBytes = s.tree.MetadataBytes()
 	if s.disk != nil {
 		st.Caches.Disk = &diskCacheStatus{s.opt.cacheDir, s.disk.Bytes(), s.opt.cacheSize}
 	}

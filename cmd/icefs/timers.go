@@ -12,7 +12,8 @@ const (
 	// timerSlack is how late the kernel may wake a thread of a server whose sleep
 	// is over; 50 µs is what processes have otherwise.
 	timerSlack = 500 * time.Microsecond
-	// timersEnv is set in the environment of a process that has begun anew.
+	// timersEnv is set in the environment of a process that has begun anew, or that
+	// must not: one that has more to do than a single command.
 	timersEnv = "ICEFS_TIMERS"
 )
 
@@ -25,7 +26,6 @@ const (
 // timers stay as they are.
 func coarseTimers() {
 	if os.Getenv(timersEnv) != "" {
-		os.Unsetenv(timersEnv)
 		return
 	}
 	self, err := os.Executable()

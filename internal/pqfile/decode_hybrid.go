@@ -103,13 +103,22 @@ func decodeHybrid8(dst []uint8, src []byte, width uint) error {
 		case value >= 1<<width:
 			return fmt.Errorf("%w: %d in %d bits", ErrCorrupt, value, width)
 		default:
-			for i := range run {
-				run[i] = uint8(value)
-			}
+			repeat8(run, uint8(value))
 		}
 		src, dst = rest, dst[n:]
 	}
 	return nil
+}
+
+// repeat8 fills dst with a value: each copy is twice as long as the one before.
+func repeat8(dst []uint8, value uint8) {
+	if len(dst) == 0 {
+		return
+	}
+	dst[0] = value
+	for n := 1; n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
+	}
 }
 
 // indexes decodes dictionary indexes: their width in a byte, then the hybrid.

@@ -49,8 +49,12 @@ func (b *buffers) plain(node *Node, src []byte, n int) (Values, error) {
 	return v, nil
 }
 
-// shortString is the length up to which a value is copied as 16 bytes.
-const shortString = 16
+// shortString is the length up to which a value is copied as 16 bytes, longString
+// that up to which it is copied as 64.
+const (
+	shortString = 16
+	longString  = 64
+)
 
 // plainByteArrays moves values, each with its length (4 bytes) in front, close
 // together into b.data.
@@ -58,7 +62,7 @@ func (b *buffers) plainByteArrays(src []byte, n int) error {
 	if n > len(src)/4 {
 		return errShort(n)
 	}
-	b.data = grow(b.data, len(src)+shortString)
+	b.data = grow(b.data, len(src)+longString)
 	b.offsets = grow(b.offsets, n+1)
 	data, offsets := b.data, b.offsets
 	offsets[0] = 0
@@ -72,6 +76,12 @@ func (b *buffers) plainByteArrays(src []byte, n int) error {
 		switch {
 		case size <= shortString && len(src) >= shortString:
 			*(*[shortString]byte)(data[end:]) = [shortString]byte(src)
+		case size <= longString && len(src) >= longString:
+			d, s := (*[longString]byte)(data[end:]), (*[longString]byte)(src)
+			*(*[16]byte)(d[:]) = [16]byte(s[:])
+			*(*[16]byte)(d[16:]) = [16]byte(s[16:])
+			*(*[16]byte)(d[32:]) = [16]byte(s[32:])
+			*(*[16]byte)(d[48:]) = [16]byte(s[48:])
 		case size <= len(src):
 			copy(data[end:], src[:size])
 		default:

@@ -178,7 +178,8 @@ class Queries(Reader):
         try:
             return str(self.duckdb.sql(query.format(t=table(path), c=column, n=n)).fetchall())
         except duckdb.Error as e:
-            return f"{type(e).__name__}: {str(e).replace(path, 'FILE')}"[:300]
+            # what follows quotes the query, cut where it gets long
+            return f"{type(e).__name__}: {str(e).splitlines()[0].replace(path, 'FILE')}"
 
     def close(self):
         self.duckdb.close()

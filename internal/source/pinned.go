@@ -2,23 +2,38 @@ package source
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 )
 
-// pinned remembers the version of every location it has opened.
+// pinned remembers the version of every location it has opened, for good: by
+// hashes, since texts would be several times as long, and locations hold on to the
+// texts of whole manifests.
 type pinned struct {
 	store Store
 	mu    sync.Mutex
-	seen  map[string]pin // by location
+	seen  map[hash]pin // by location
 }
 
 type pin struct {
-	version string
-	remote  Remote // nil = not in an object store
-	at      time.Time
+	version hash
+	remote  *remotePin // nil = not in an object store
+}
+
+type remotePin struct {
+	object Remote
+	at     time.Time
+}
+
+// hash stands for a text: no two that differ are ever met with one.
+type hash [16]byte
+
+func hashOf(text string) hash {
+	sum := sha256.Sum256([]byte(text))
+	return hash(sum[:16])
 }
 
 // openAgain is how long an object in an object store stands for its location: a
@@ -29,7 +44,7 @@ const openAgain = 10 * time.Second
 // it again after it was replaced is ErrChanged, for good. What belongs to a
 // table's snapshots is opened through it, so that a view never mixes the bytes
 // of two files.
-func Pinned(s Store) Store { return &pinned{store: s, seen: map[string]pin{}} }
+func Pinned(s Store) Store { return &pinned{store: s, seen: map[hash]pin{}} }
 
 var _ Classifier = (*pinned)(nil)
 
@@ -38,25 +53,29 @@ func (p *pinned) InStore(location string) bool { return InStore(p.store, locatio
 
 // Open implements Store.
 func (p *pinned) Open(ctx context.Context, location string) (Object, error) {
+	place := hashOf(location)
 	p.mu.Lock()
-	last, ok := p.seen[location]
+	last := p.seen[place].remote
 	p.mu.Unlock()
-	if ok && last.remote != nil && time.Since(last.at) < openAgain {
-		return last.remote, nil
+	if last != nil && time.Since(last.at) < openAgain {
+		return last.object, nil
 	}
 	o, err := p.store.Open(ctx, location)
-	if ok && last.remote != nil && errors.Is(err, ErrNotFound) {
-		return last.remote, nil // is it not? Reading it will tell
+	if last != nil && errors.Is(err, ErrNotFound) {
+		return last.object, nil // is it not? Reading it will tell
 	}
 	if err != nil {
 		return nil, err
 	}
-	remote, _ := o.(Remote)
+	now := pin{version: hashOf(o.Version())}
+	if remote, ok := o.(Remote); ok {
+		now.remote = &remotePin{remote, time.Now()}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if first, ok := p.seen[location]; ok && first.version != o.Version() {
+	if first, ok := p.seen[place]; ok && first.version != now.version {
 		return nil, fmt.Errorf("%w: %s", ErrChanged, location)
 	}
-	p.seen[location] = pin{o.Version(), remote, time.Now()}
+	p.seen[place] = now
 	return o, nil
 }

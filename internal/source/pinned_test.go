@@ -44,7 +44,7 @@ func TestPinnedRemote(t *testing.T) {
 		{"denied", answers{err: ErrRead}, ErrRead},
 	} {
 		p := Pinned(c.answer).(*pinned)
-		p.seen["s3://b/x"] = pin{"1", first, time.Now().Add(-2 * openAgain)}
+		p.seen[hashOf("s3://b/x")] = pin{hashOf("1"), &remotePin{first, time.Now().Add(-2 * openAgain)}}
 		o, err := p.Open(t.Context(), "s3://b/x")
 		if !errors.Is(err, c.want) || c.want == nil && o != Object(first) {
 			t.Errorf("%s: %v, %v", c.what, o, err)

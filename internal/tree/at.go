@@ -34,7 +34,7 @@ func (d *atDir) Lookup(ctx context.Context, name string) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &snapshotLink{t, nameAt + "/" + name, id}, nil
+	return t.link(nameAt+"/"+name, id), nil
 }
 
 // at returns the snapshot of the last log entry at or before a moment. If that

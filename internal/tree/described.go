@@ -14,36 +14,47 @@ import (
 
 // describedFile is schema.json or snapshot.json: a part of the metadata.
 type describedFile struct {
-	dir     *snapshotDir
-	name    string
-	content func(ctx context.Context) ([]byte, error)
+	dir   *snapshotDir
+	name  string
+	text  func(ctx context.Context) ([]byte, error)
+	first first
 }
 
 var _ File = (*describedFile)(nil)
 
-func (f *describedFile) Attr(ctx context.Context) (Attr, error) {
-	b, err := f.content(ctx)
+func (f *describedFile) content(ctx context.Context) ([]byte, snapshot.ID, error) {
+	b, err := f.text(ctx)
 	if err != nil {
-		return Attr{}, f.dir.fail(ctx, err)
+		return nil, snapshot.ID{}, f.dir.fail(ctx, err)
 	}
-	return f.dir.attr(KindFile, f.dir.table.id("file", f.dir.id().String(), f.name, string(b))), nil
+	id := f.dir.place.id("file", f.dir.id().String(), f.name, string(b))
+	return b, id, f.first.is(id)
+}
+
+func (f *describedFile) Attr(ctx context.Context) (Attr, error) {
+	_, id, err := f.content(ctx)
+	return f.dir.attr(KindFile, id), err
 }
 
 func (f *describedFile) Size(ctx context.Context) (int64, error) {
-	b, err := f.content(ctx)
-	return int64(len(b)), f.dir.fail(ctx, err)
+	b, _, err := f.content(ctx)
+	return int64(len(b)), err
 }
 
 func (f *describedFile) Open(ctx context.Context) (merge.Handle, error) {
-	b, err := f.content(ctx)
+	b, _, err := f.content(ctx)
 	if err != nil {
-		return nil, f.dir.fail(ctx, err)
+		return nil, err
 	}
 	return newBytesHandle(b), nil
 }
 
-func (d *snapshotDir) snapshotJSON(context.Context) ([]byte, error) {
-	return line(d.snap.JSON), nil
+func (d *snapshotDir) snapshotJSON(ctx context.Context) ([]byte, error) {
+	_, s, err := d.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return line(s.JSON), nil
 }
 
 func (d *snapshotDir) schemaJSON(ctx context.Context) ([]byte, error) {
@@ -51,7 +62,11 @@ func (d *snapshotDir) schemaJSON(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.table.schemaJSON(id)
+	t, err := d.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.schemaJSON(id)
 }
 
 // line ends a text with a newline.
@@ -103,23 +118,32 @@ func rawSchemas(metadata []byte) map[int][]byte {
 
 // filesFile is files.csv: the live data files, from manifests alone. It is made
 // anew for each reader; only its size is kept.
-type filesFile struct{ dir *snapshotDir }
+type filesFile struct {
+	dir   *snapshotDir
+	first first
+}
 
 var _ File = (*filesFile)(nil)
 
-func (f *filesFile) Attr(ctx context.Context) (Attr, error) {
+func (f *filesFile) plan(ctx context.Context) (*planned, snapshot.ID, error) {
 	p, err := f.dir.plan(ctx)
 	if err != nil {
-		return Attr{}, f.dir.fail(ctx, err)
+		return nil, snapshot.ID{}, f.dir.fail(ctx, err)
 	}
 	sum := p.digest()
-	return f.dir.attr(KindFile, f.dir.table.id("file", f.dir.id().String(), nameFiles, string(sum[:]))), nil
+	id := f.dir.place.id("file", f.dir.id().String(), nameFiles, string(sum[:]))
+	return p, id, f.first.is(id)
+}
+
+func (f *filesFile) Attr(ctx context.Context) (Attr, error) {
+	_, id, err := f.plan(ctx)
+	return f.dir.attr(KindFile, id), err
 }
 
 func (f *filesFile) Size(ctx context.Context) (int64, error) {
-	p, err := f.dir.plan(ctx)
+	p, _, err := f.plan(ctx)
 	if err != nil {
-		return 0, f.dir.fail(ctx, err)
+		return 0, err
 	}
 	p.filesOnce.Do(func() {
 		var n counter
@@ -130,9 +154,9 @@ func (f *filesFile) Size(ctx context.Context) (int64, error) {
 }
 
 func (f *filesFile) Open(ctx context.Context) (merge.Handle, error) {
-	p, err := f.dir.plan(ctx)
+	p, _, err := f.plan(ctx)
 	if err != nil {
-		return nil, f.dir.fail(ctx, err)
+		return nil, err
 	}
 	var b bytes.Buffer
 	writeFiles(&b, p.scan.Plan)

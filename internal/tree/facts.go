@@ -52,12 +52,12 @@ func (d *snapshotDir) Snapshot(ctx context.Context) (int64, int, error) {
 	if d.empty {
 		return -1, schema, nil
 	}
-	return d.snap.ID, schema, nil
+	return d.snapshot, schema, nil
 }
 
 // Rows implements Facts.
 func (d *snapshotDir) Rows(ctx context.Context) (int64, int64, error) {
-	return d.rows(ctx, func(p *planned) merge.View { return d.whole(p) })
+	return d.rows(ctx, d.plan, d.whole)
 }
 
 // Layout implements Facts.
@@ -65,12 +65,15 @@ func (d *snapshotDir) Layout(context.Context) (string, error) { return "", ErrNo
 
 // whole is the Parquet view of all rows, whether or not it is shown.
 func (d *snapshotDir) whole(p *planned) merge.View {
-	return p.view(nameParquet, func() merge.View { return d.table.tree.view(formParquet, p.scan) })
+	return p.view(nameParquet, func() merge.View { return d.dir.tree.view(formParquet, p.scan) })
 }
 
+// planner returns the plan of an entry's snapshot.
+type planner func(ctx context.Context) (*planned, error)
+
 // summary asks a Parquet view for what it is made of.
-func (d *snapshotDir) summary(ctx context.Context, view func(*planned) merge.View) (merge.Summary, error) {
-	p, err := d.plan(ctx)
+func (d *snapshotDir) summary(ctx context.Context, plan planner, view func(*planned) merge.View) (merge.Summary, error) {
+	p, err := plan(ctx)
 	if err != nil {
 		return merge.Summary{}, d.fail(ctx, err)
 	}
@@ -82,16 +85,16 @@ func (d *snapshotDir) summary(ctx context.Context, view func(*planned) merge.Vie
 	return sum, d.fail(ctx, err)
 }
 
-func (d *snapshotDir) rows(ctx context.Context, view func(*planned) merge.View) (int64, int64, error) {
-	s, err := d.summary(ctx, view)
+func (d *snapshotDir) rows(ctx context.Context, plan planner, view func(*planned) merge.View) (int64, int64, error) {
+	s, err := d.summary(ctx, plan, view)
 	return s.Rows, s.Deleted, err
 }
 
-func (d *snapshotDir) layout(ctx context.Context, f form, view func(*planned) merge.View) (string, error) {
+func (d *snapshotDir) layout(ctx context.Context, f form, plan planner, view func(*planned) merge.View) (string, error) {
 	if f != formParquet {
 		return "text", nil
 	}
-	s, err := d.summary(ctx, view)
+	s, err := d.summary(ctx, plan, view)
 	if err != nil {
 		return "", err
 	}
@@ -105,11 +108,13 @@ func (d *snapshotDir) layout(ctx context.Context, f form, view func(*planned) me
 func (f *viewFile) Snapshot(ctx context.Context) (int64, int, error) { return f.dir.Snapshot(ctx) }
 
 // Rows implements Facts.
-func (f *viewFile) Rows(ctx context.Context) (int64, int64, error) { return f.dir.Rows(ctx) }
+func (f *viewFile) Rows(ctx context.Context) (int64, int64, error) {
+	return f.dir.rows(ctx, f.plan, f.dir.whole)
+}
 
 // Layout implements Facts.
 func (f *viewFile) Layout(ctx context.Context) (string, error) {
-	return f.dir.layout(ctx, f.form, f.dir.whole)
+	return f.dir.layout(ctx, f.form, f.plan, f.dir.whole)
 }
 
 // Snapshot implements Facts.
@@ -129,18 +134,18 @@ func (f *partFile) Snapshot(ctx context.Context) (int64, int, error) {
 // part is the Parquet view of the data file, also if it is shown as text.
 func (f *partFile) part(p *planned) merge.View {
 	return p.view(nameParts+"/"+decimal(int64(f.at)), func() merge.View {
-		return f.parts.dir.table.tree.opt.Views.Part(p.scan, f.at)
+		return f.parts.dir.dir.tree.opt.Views.Part(p.scan, f.at)
 	})
 }
 
 // Rows implements Facts.
 func (f *partFile) Rows(ctx context.Context) (int64, int64, error) {
-	return f.parts.dir.rows(ctx, f.part)
+	return f.parts.dir.rows(ctx, f.plan, f.part)
 }
 
 // Layout implements Facts.
 func (f *partFile) Layout(ctx context.Context) (string, error) {
-	return f.parts.dir.layout(ctx, f.parts.form, f.part)
+	return f.parts.dir.layout(ctx, f.parts.form, f.plan, f.part)
 }
 
 // Volume implements Volume.
@@ -165,7 +170,7 @@ func (d *tableDir) Volume(ctx context.Context) (bytes, files int64, err error) {
 	if snap == nil {
 		return 0, 0, nil
 	}
-	return (&snapshotDir{table: t, snap: snap, name: decimal(snap.ID), schema: ownSchema}).Volume(ctx)
+	return t.snapshotDir(snap).Volume(ctx)
 }
 
 // Volume implements Volume, if the root is a table.

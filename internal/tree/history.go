@@ -89,7 +89,7 @@ func (t *table) exists(id int64) bool {
 	if t.kept == nil || t.kept[id] {
 		return true
 	}
-	age := t.tree.opt.History.age
+	age := t.dir.tree.opt.History.age
 	s := t.snapshots[id]
 	return age > 0 && s != nil && time.Since(s.Time) <= age
 }
@@ -97,7 +97,7 @@ func (t *table) exists(id int64) bool {
 // listed leaves in a listing what --history lists.
 func listed[T any](t *table, all []T, id func(T) int64) []T {
 	switch {
-	case t.tree.opt.History.listNot:
+	case t.dir.tree.opt.History.listNot:
 		return nil
 	case t.kept == nil:
 		return all

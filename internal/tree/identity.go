@@ -3,7 +3,10 @@ package tree
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
@@ -33,37 +36,73 @@ func generation(id snapshot.ID, place string) uint64 {
 	return id.Generation() ^ binary.BigEndian.Uint64(at[:8])
 }
 
-// key identifies a table: its uuid, or for those of format version 1 that have
+// keyOf identifies a table: its uuid, or for those of format version 1 that have
 // none, its location as the metadata spells it.
-func (t *table) key() string {
-	if t.meta.UUID != "" {
-		return t.meta.UUID
+func keyOf(meta *snapshot.Table) string {
+	if meta.UUID != "" {
+		return meta.UUID
 	}
-	return "location " + t.meta.Location
+	return "location " + meta.Location
 }
 
-func (t *table) id(kind string, parts ...string) snapshot.ID {
-	return snapshot.HashID(append([]string{kind, t.key()}, parts...)...)
+func (p *place) id(kind string, parts ...string) snapshot.ID {
+	return snapshot.HashID(append([]string{kind, p.key}, parts...)...)
 }
 
-// attr of an entry of the table that is not immutable.
-func (t *table) attr(kind Kind, id snapshot.ID) Attr {
-	return Attr{Kind: kind, Ino: id.Inode(), Generation: generation(id, t.path), MTime: t.meta.LastUpdated}
+// entry has the attributes of an entry of the table that is not immutable.
+func (p *place) entry(kind Kind, id snapshot.ID, mtime time.Time) Attr {
+	return Attr{Kind: kind, Ino: id.Inode(), Generation: generation(id, p.dir.path), MTime: mtime}
+}
+
+// attr of an entry of the table that changes with it.
+func (t *table) attr(kind Kind, id snapshot.ID) Attr { return t.entry(kind, id, t.meta.LastUpdated) }
+
+// first is the identity that a file has had since it was first asked. What it is
+// made of may be given up and read again, of other metadata: then it has to be the
+// same file.
+type first struct {
+	mu sync.Mutex
+	id snapshot.ID // zero = not asked yet
+}
+
+// is fails with ErrExpired if an identity is another than the first.
+func (f *first) is(id snapshot.ID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.id == (snapshot.ID{}) {
+		f.id = id
+	}
+	if f.id != id {
+		return fmt.Errorf("%w as it was", ErrExpired)
+	}
+	return nil
 }
 
 // viewID identifies the view of a whole snapshot.
 func (p *planned) viewID(view, options string) snapshot.ID {
-	id := snapshot.Identity{
-		UUID:        p.table.key(),
+	return p.identify(view, p.digest(), options)
+}
+
+// identify hashes what a view shows, once for each.
+func (p *planned) identify(view string, files [32]byte, options string) snapshot.ID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if id, ok := p.ids[view]; ok {
+		return id
+	}
+	identity := snapshot.Identity{
+		UUID:        p.table.key,
 		SnapshotID:  p.scan.Plan.SnapshotID,
 		View:        view,
-		Files:       p.digest(),
+		Files:       files,
 		Schema:      p.scan.Schema,
 		NameMapping: p.table.meta.NameMapping,
 		Layout:      merge.LayoutFormat,
 		Options:     options,
 	}
-	return id.ID()
+	id := identity.ID()
+	p.ids[view] = id
+	return id
 }
 
 // partID identifies the view of one data file: what all parts of the snapshot
@@ -89,23 +128,14 @@ func (p *planned) options(f form) string {
 		}
 	})
 	if f == formParquet && p.inStore {
-		return p.table.tree.options(f) + inStore
+		return p.table.dir.tree.options(f) + inStore
 	}
-	return p.table.tree.options(f)
+	return p.table.dir.tree.options(f)
 }
 
 // partBase is the part of every partID that does not depend on the data file.
 func (p *planned) partBase(view, options string) snapshot.ID {
-	id := snapshot.Identity{
-		UUID:        p.table.key(),
-		SnapshotID:  p.scan.Plan.SnapshotID,
-		View:        view,
-		Schema:      p.scan.Schema,
-		NameMapping: p.table.meta.NameMapping,
-		Layout:      merge.LayoutFormat,
-		Options:     options,
-	}
-	return id.ID()
+	return p.identify(view, [32]byte{}, options)
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }

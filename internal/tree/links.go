@@ -18,7 +18,7 @@ type refLink struct {
 
 var _ Link = (*refLink)(nil)
 
-func (t *table) linkID(name string) snapshot.ID { return t.id("link", name) }
+func (p *place) linkID(name string) snapshot.ID { return p.id("link", name) }
 
 func (l *refLink) key() string {
 	if l.branch {
@@ -95,17 +95,20 @@ func (t *table) currentTarget(ctx context.Context, id int64) (string, error) {
 // snapshotLink is a link to a snapshot with its own schema: a tag, an entry of
 // the log, or a moment.
 type snapshotLink struct {
-	table *table
-	key   string // folder and name
+	place
+	name  string // with the folder's
 	id    int64
+	mtime time.Time
+}
+
+func (t *table) link(name string, id int64) *snapshotLink {
+	return &snapshotLink{t.place, name, id, t.commitTime(id)}
 }
 
 var _ Link = (*snapshotLink)(nil)
 
 func (l *snapshotLink) Attr(context.Context) (Attr, error) {
-	a := l.table.attr(KindLink, l.table.linkID(l.key))
-	a.MTime = l.table.commitTime(l.id)
-	return a, nil
+	return l.entry(KindLink, l.linkID(l.name), l.mtime), nil
 }
 
 func (l *snapshotLink) Target(context.Context) (string, error) {
@@ -165,7 +168,7 @@ func (d *refsDir) Lookup(ctx context.Context, name string) (Node, error) {
 		if d.name == nameBranches {
 			return &refLink{dir: d.dir, name: name, branch: true}, nil
 		}
-		return &snapshotLink{t, nameTags + "/" + name, r.snapshot}, nil
+		return t.link(nameTags+"/"+name, r.snapshot), nil
 	}
 	return nil, errNoEntry
 }
@@ -196,7 +199,7 @@ func (d *timesDir) Lookup(ctx context.Context, name string) (Node, error) {
 	if !ok || !t.exists(id) {
 		return nil, errNoEntry
 	}
-	return &snapshotLink{t, nameByTime + "/" + name, id}, nil
+	return t.link(nameByTime+"/"+name, id), nil
 }
 
 // byTime names the entries of the snapshot log by their moment in UTC. Of

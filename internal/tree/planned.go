@@ -31,6 +31,8 @@ type planned struct {
 	storeOnce sync.Once
 	inStore   bool // any data file is in an object store
 
+	key planKey
+
 	partsOnce sync.Once
 	names     []string       // stem of each data file, in the plan's order
 	index     map[string]int // stem -> place in the plan
@@ -38,9 +40,22 @@ type planned struct {
 	filesOnce sync.Once
 	filesSize int64 // of files.csv
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards below
+	ids   map[string]snapshot.ID
 	views map[string]merge.View
 }
+
+// maxViews bounds the views that a planned keeps. All are forgotten then: what a
+// view has found out is in the engine's caches.
+const maxViews = 1 << 10
+
+// What a planned takes beside its plan: itself, a view of a file, and the names of
+// a part.
+const (
+	plannedBytes = 4 << 10
+	viewBytes    = 1 << 10
+	stemBytes    = 80
+)
 
 // plan returns the snapshot's plan under a schema. snap is nil for a table
 // without a snapshot, which has no file.
@@ -49,8 +64,10 @@ func (t *table) plan(ctx context.Context, snap *snapshot.Snapshot, schema int) (
 	if snap != nil {
 		key.snapshot = snap.ID
 	}
-	if p, ok := t.tree.plans.Get(key); ok {
-		return p, nil
+	kept := t.dir.tree.keeper
+	if p, ok := kept.get(key); ok {
+		kept.get(tableKey{t.loaded, t.dir.path}) // after the plan: it is held by that
+		return p.(*planned), nil
 	}
 	s := t.meta.Schema(schema)
 	if s == nil {
@@ -66,13 +83,17 @@ func (t *table) plan(ctx context.Context, snap *snapshot.Snapshot, schema int) (
 	p := &planned{
 		table: t,
 		scan:  merge.Scan{Table: t.meta, Schema: s, Plan: plan, Store: t.loaded.Store()},
+		key:   key,
+		ids:   make(map[string]snapshot.ID),
 		views: make(map[string]merge.View),
 	}
-	if earlier, ok, _ := t.tree.plans.PeekOrAdd(key, p); ok {
-		return earlier, nil
-	}
+	p = kept.add(key, p, plannedBytes+plan.Bytes).(*planned)
+	t.keep()
 	return p, nil
 }
+
+// grow notes that p takes more than it did.
+func (p *planned) grow(bytes int64) { p.table.dir.tree.keeper.grow(p.key, bytes) }
 
 // digest hashes the plan's files and deletes, once.
 func (p *planned) digest() [32]byte {
@@ -83,11 +104,20 @@ func (p *planned) digest() [32]byte {
 // view returns the view of a key, made once.
 func (p *planned) view(key string, build func() merge.View) merge.View {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	v, ok := p.views[key]
+	grown := int64(0)
 	if !ok {
+		if len(p.views) == maxViews {
+			clear(p.views)
+			grown = -maxViews * viewBytes
+		}
 		v = build()
 		p.views[key] = v
+		grown += viewBytes
+	}
+	p.mu.Unlock()
+	if !ok {
+		p.grow(grown)
 	}
 	return v
 }
@@ -95,7 +125,7 @@ func (p *planned) view(key string, build func() merge.View) merge.View {
 // one is the scan of a single data file.
 func (p *planned) one(i int) merge.Scan {
 	s := p.scan
-	s.Plan = &snapshot.Plan{SnapshotID: s.Plan.SnapshotID, Files: s.Plan.Files[i : i+1 : i+1]}
+	s.Plan = &snapshot.Plan{SnapshotID: s.Plan.SnapshotID, Files: []snapshot.File{s.Plan.Files[i].Alone()}}
 	return s
 }
 
@@ -122,6 +152,7 @@ func (p *planned) stems() ([]string, map[string]int) {
 				p.index[p.names[i]] = i
 			}
 		}
+		p.grow(stemBytes * int64(len(files)))
 	})
 	return p.names, p.index
 }

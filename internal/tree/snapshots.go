@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
@@ -52,7 +53,8 @@ func (d *snapshotsDir) Lookup(ctx context.Context, name string) (Node, error) {
 	if s == nil || !t.exists(id) {
 		return nil, errNoEntry
 	}
-	sd := &snapshotDir{table: t, snap: s, name: name, schema: ownSchema}
+	sd := t.snapshotDir(s)
+	sd.name = name
 	if marked {
 		n, ok := canonical(schemaText)
 		if !ok || t.meta.Schema(int(n)) == nil {
@@ -75,11 +77,30 @@ const ownSchema = -1
 // snapshotDir is the folder of a snapshot under one schema, or (empty) of a
 // table that has none.
 type snapshotDir struct {
-	table  *table
-	snap   *snapshot.Snapshot // nil if empty
-	name   string
-	schema int // ownSchema, or an id
-	empty  bool
+	version
+	snapshot int64 // unless empty
+	mtime    time.Time
+	name     string
+	schema   int // ownSchema, or an id
+	empty    bool
+}
+
+// snapshotDir returns the folder of a snapshot under its own schema.
+func (t *table) snapshotDir(s *snapshot.Snapshot) *snapshotDir {
+	return &snapshotDir{version: t.version(), snapshot: s.ID, mtime: s.Time, name: decimal(s.ID), schema: ownSchema}
+}
+
+// find returns the table and the snapshot, nil if the table has none.
+func (d *snapshotDir) find(ctx context.Context) (*table, *snapshot.Snapshot, error) {
+	t, err := d.load(ctx)
+	if err != nil || d.empty {
+		return t, nil, err
+	}
+	s := t.snapshots[d.snapshot]
+	if s == nil {
+		return nil, nil, fmt.Errorf("snapshot %d: %w", d.snapshot, ErrExpired)
+	}
+	return t, s, nil
 }
 
 var _ SnapshotFolder = (*snapshotDir)(nil)
@@ -106,47 +127,52 @@ const (
 )
 
 // emptyID identifies the folder current of a table without a snapshot.
-func (t *table) emptyID() snapshot.ID {
-	return t.id("empty", strconv.Itoa(t.meta.CurrentSchema))
+func (p *place) emptyID(schema int) snapshot.ID {
+	return p.id("empty", strconv.Itoa(schema))
 }
 
 func (d *snapshotDir) id() snapshot.ID {
 	if d.empty {
-		return d.table.emptyID()
+		return d.emptyID(d.schema)
 	}
-	return d.table.id("snapshot", d.name)
+	return d.place.id("snapshot", d.name)
 }
 
 func (d *snapshotDir) Attr(context.Context) (Attr, error) {
-	a := d.table.attr(KindDir, d.id())
-	if !d.empty {
-		a.MTime, a.Immutable = d.snap.Time, true
-	}
+	a := d.entry(KindDir, d.id(), d.mtime)
+	a.Immutable = !d.empty
 	return a, nil
 }
 
 // plan returns the snapshot's files under the folder's schema.
 func (d *snapshotDir) plan(ctx context.Context) (*planned, error) {
-	schema, err := d.schemaID(ctx)
+	t, s, err := d.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return d.table.plan(ctx, d.snap, schema)
+	schema := d.schema
+	if schema == ownSchema {
+		if schema, err = t.loaded.SchemaOf(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return t.plan(ctx, s, schema)
 }
 
 func (d *snapshotDir) schemaID(ctx context.Context) (int, error) {
-	switch {
-	case d.empty:
-		return d.table.meta.CurrentSchema, nil
-	case d.schema != ownSchema:
+	if d.schema != ownSchema {
 		return d.schema, nil
 	}
-	return d.table.loaded.SchemaOf(ctx, d.snap)
+	t, s, err := d.find(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return t.loaded.SchemaOf(ctx, s)
 }
 
 // files lists the folder's entries without their inode numbers.
 func (d *snapshotDir) files() []Entry {
-	show := d.table.tree.opt.Show
+	show := d.dir.tree.opt.Show
 	var list []Entry
 	add := func(shown bool, name string, kind Kind) {
 		if shown {
@@ -210,39 +236,37 @@ func (d *snapshotDir) node(name string) Node {
 	case nameFiles:
 		return &filesFile{dir: d}
 	case nameSchema:
-		return &describedFile{dir: d, name: name, content: d.schemaJSON}
+		return &describedFile{dir: d, name: name, text: d.schemaJSON}
 	}
-	return &describedFile{dir: d, name: name, content: d.snapshotJSON}
+	return &describedFile{dir: d, name: name, text: d.snapshotJSON}
 }
 
 // mtime of everything in the folder: the commit's.
 func (d *snapshotDir) attr(kind Kind, id snapshot.ID) Attr {
-	a := d.table.attr(kind, id)
+	a := d.entry(kind, id, d.mtime)
 	a.Immutable = true
-	if d.snap != nil {
-		a.MTime = d.snap.Time
-	}
 	return a
 }
 
 // fail adds ErrExpired to a failure if the snapshot has left the table's
 // metadata, or the table the catalog, since the folder was looked up.
 func (d *snapshotDir) fail(ctx context.Context, err error) error {
-	if err == nil || d.empty || ctx.Err() != nil {
+	if err == nil || d.empty || ctx.Err() != nil || errors.Is(err, ErrExpired) {
 		return err
 	}
-	l, loadErr := d.table.src.Load(ctx)
+	l, loadErr := d.dir.src.Load(ctx)
+	t := d.made.Value()
 	switch {
-	case loadErr == nil && l == d.table.loaded:
+	case loadErr == nil && t != nil && l == t.loaded:
 		return err
 	case loadErr == nil:
 		for i := range l.Table().Snapshots {
-			if l.Table().Snapshots[i].ID == d.snap.ID {
+			if l.Table().Snapshots[i].ID == d.snapshot {
 				return err
 			}
 		}
 	case !errors.Is(loadErr, iofs.ErrNotExist):
 		return err
 	}
-	return fmt.Errorf("snapshot %d: %w: %w", d.snap.ID, ErrExpired, err)
+	return fmt.Errorf("snapshot %d: %w: %w", d.snapshot, ErrExpired, err)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
@@ -35,14 +36,24 @@ const (
 	nameError     = "error.txt"
 )
 
+// place is where a table is, and which: all that nodes know of it for good.
+type place struct {
+	dir *tableDir
+	key string // identifies the table; see identity.go
+}
+
+// tableKey names a table at one metadata version among what is kept.
+type tableKey struct {
+	loaded Loaded
+	path   string
+}
+
 // table is what the tree derives from one metadata version. Immutable, but for
-// what its Once fields compute.
+// what its Once fields compute. Nodes do not hold it; see version.
 type table struct {
-	tree   *Tree
-	src    Table
+	place
 	loaded Loaded
 	meta   *snapshot.Table
-	path   string
 
 	snapshots map[int64]*snapshot.Snapshot
 	kept      map[int64]bool // that exist by History, whatever their age; nil = all
@@ -71,22 +82,45 @@ func (d *tableDir) load(ctx context.Context) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t, ok := d.tree.tables.Get(l); ok && t.path == d.path {
-		return t, nil
+	if t, ok := d.tree.keeper.get(tableKey{l, d.path}); ok {
+		return t.(*table), nil
 	}
-	t := newTable(d.tree, d.src, l, d.path)
-	d.tree.tables.Add(l, t)
-	return t, nil
+	return newTable(d, l).keep(), nil
 }
 
-func newTable(tree *Tree, src Table, l Loaded, path string) *table {
+// keep keeps a table, and returns the one that is kept for its version.
+func (t *table) keep() *table {
+	return t.dir.tree.keeper.add(tableKey{t.loaded, t.dir.path}, t, t.bytes()).(*table)
+}
+
+// bytes is about what a table takes: its metadata as text, and twice as much as
+// values and as what is derived of them.
+func (t *table) bytes() int64 { return 4<<10 + 3*int64(len(t.meta.Metadata)) }
+
+// version leads a node to its table: at the version that it was made of as long as
+// that is kept or in use, then at the current one.
+type version struct {
+	place
+	made weak.Pointer[table]
+}
+
+func (t *table) version() version { return version{t.place, weak.Make(t)} }
+
+func (v version) load(ctx context.Context) (*table, error) {
+	if t := v.made.Value(); t != nil {
+		return t.keep(), nil
+	}
+	return v.dir.load(ctx)
+}
+
+func newTable(d *tableDir, l Loaded) *table {
 	meta := l.Table()
-	t := &table{tree: tree, src: src, loaded: l, meta: meta, path: path,
+	t := &table{place: place{d, keyOf(meta)}, loaded: l, meta: meta,
 		snapshots: make(map[int64]*snapshot.Snapshot, len(meta.Snapshots))}
 	for i := range meta.Snapshots {
 		t.snapshots[meta.Snapshots[i].ID] = &meta.Snapshots[i]
 	}
-	t.kept = tree.opt.History.kept(meta)
+	t.kept = d.tree.opt.History.kept(meta)
 	t.metadataID = sync.OnceValue(func() snapshot.ID { return t.id(nameMetadata, string(meta.Metadata)) })
 	refs := slices.Clone(meta.Refs)
 	slices.SortFunc(refs, func(a, b snapshot.Ref) int { return strings.Compare(a.Name, b.Name) })
@@ -145,7 +179,7 @@ func (d *tableDir) Entries(ctx context.Context) ([]Entry, error) {
 	}
 	list := make([]Entry, 0, 7)
 	if t.empty() {
-		list = append(list, Entry{nameCurrent, KindDir, t.emptyID().Inode()})
+		list = append(list, Entry{nameCurrent, KindDir, t.emptyID(t.meta.CurrentSchema).Inode()})
 	} else {
 		list = append(list, Entry{nameCurrent, KindLink, t.linkID(nameCurrent).Inode()})
 	}
@@ -166,7 +200,7 @@ func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
 	switch name {
 	case nameCurrent:
 		if t.empty() {
-			return &snapshotDir{table: t, empty: true}, nil
+			return &snapshotDir{version: t.version(), mtime: t.meta.LastUpdated, schema: t.meta.CurrentSchema, empty: true}, nil
 		}
 		return &refLink{dir: d, name: nameCurrent}, nil
 	case nameSnapshots:
@@ -183,14 +217,35 @@ func (d *tableDir) Lookup(ctx context.Context, name string) (Node, error) {
 	return nil, errNoEntry
 }
 
-// metadataFile is metadata.json at this version.
-func (t *table) metadataFile() *staticFile {
-	return &staticFile{
-		content: t.meta.Metadata,
-		id:      t.metadataID(),
-		place:   t.path,
-		mtime:   t.meta.LastUpdated,
+// metadataFile is metadata.json at one version.
+type metadataFile struct {
+	version
+	id    snapshot.ID
+	mtime time.Time
+	size  int64
+}
+
+var _ File = (*metadataFile)(nil)
+
+func (t *table) metadataFile() *metadataFile {
+	return &metadataFile{t.version(), t.metadataID(), t.meta.LastUpdated, int64(len(t.meta.Metadata))}
+}
+
+func (f *metadataFile) Attr(context.Context) (Attr, error) {
+	return f.entry(KindFile, f.id, f.mtime), nil
+}
+
+func (f *metadataFile) Size(context.Context) (int64, error) { return f.size, nil }
+
+func (f *metadataFile) Open(ctx context.Context) (merge.Handle, error) {
+	t, err := f.load(ctx)
+	if err != nil {
+		return nil, err
 	}
+	if t.metadataID() != f.id {
+		return nil, fmt.Errorf("%s: %w: it was replaced", nameMetadata, ErrExpired)
+	}
+	return newBytesHandle(t.meta.Metadata), nil
 }
 
 // failedEntries is what a table shows that cannot be loaded.
@@ -263,19 +318,18 @@ func (f *rawFile) Open(ctx context.Context) (merge.Handle, error) {
 	return newBytesHandle(raw), nil
 }
 
-// staticFile is a file with its content in memory.
+// staticFile is a short file with its content in memory.
 type staticFile struct {
-	content   []byte
-	id        snapshot.ID
-	place     string
-	mtime     time.Time
-	immutable bool
+	content []byte
+	id      snapshot.ID
+	place   string
+	mtime   time.Time
 }
 
 var _ File = (*staticFile)(nil)
 
 func (f *staticFile) Attr(context.Context) (Attr, error) {
-	return Attr{Kind: KindFile, Ino: f.id.Inode(), Generation: generation(f.id, f.place), MTime: f.mtime, Immutable: f.immutable}, nil
+	return Attr{Kind: KindFile, Ino: f.id.Inode(), Generation: generation(f.id, f.place), MTime: f.mtime}, nil
 }
 
 func (f *staticFile) Size(context.Context) (int64, error) { return int64(len(f.content)), nil }

@@ -15,9 +15,12 @@
 //     and of snapshots/ need names alone, those of a snapshot's folder and of
 //     parts/ need manifests. A namespace is listed as its catalog names tables
 //     (Streamer), and looking up one of them lists none.
-//   - What is below snapshots/<id> never changes for one Attr.Ino: a node keeps
-//     the metadata version it was looked up in. Everything else asks the catalog
-//     again at each call, which answers from memory within its refresh interval.
+//   - What is below snapshots/<id> never changes for one Attr.Ino: a node stays at
+//     the metadata version it was looked up in as long as that is kept, and then
+//     takes the current one, in which it has to be what it was (ErrExpired if it
+//     is not). Everything else asks the catalog again at each call, which answers
+//     from memory within its refresh interval.
+//   - What is kept of tables is bounded by Options.MetadataBytes; see keeper.
 //   - An inode number is a hash of what determines the bytes; see identity.go.
 //   - A file that cannot be served is still listed; its Size and Open fail.
 //
@@ -32,8 +35,6 @@ import (
 	"iter"
 	"strings"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
@@ -111,22 +112,17 @@ type Options struct {
 	ParquetOptions, CSVOptions, JSONLOptions string
 	// Control lists the files of .icefs; none hides the folder.
 	Control []ControlFile
+	// MetadataBytes bounds what is kept of tables: their metadata, and the files and
+	// deletes of their snapshots. Losing it costs reading it again. 0 =
+	// DefaultMetadataBytes.
+	MetadataBytes int64
 }
-
-// How many table versions and snapshot plans a Tree keeps. Losing one costs the
-// work of deriving it again from the catalog's caches; keeping one pins the
-// metadata (a table) or the pairing of files and deletes (a plan).
-const (
-	keepTables = 128
-	keepPlans  = 32
-)
 
 // Tree is the folder tree of one catalog.
 type Tree struct {
 	opt    Options
 	root   Dir
-	tables *lru.Cache[Loaded, *table]
-	plans  *lru.Cache[planKey, *planned]
+	keeper *keeper
 }
 
 // New returns the tree of opt.Catalog.
@@ -134,14 +130,7 @@ func New(ctx context.Context, opt Options) (*Tree, error) {
 	if opt.Show == (Shown{}) {
 		opt.Show = DefaultShown()
 	}
-	t := &Tree{opt: opt}
-	var err error
-	if t.tables, err = lru.New[Loaded, *table](keepTables); err != nil {
-		return nil, err
-	}
-	if t.plans, err = lru.New[planKey, *planned](keepPlans); err != nil {
-		return nil, err
-	}
+	t := &Tree{opt: opt, keeper: newKeeper(opt.MetadataBytes)}
 	ns, tbl, err := opt.Catalog.Root(ctx)
 	if err != nil {
 		return nil, err
@@ -155,6 +144,10 @@ func New(ctx context.Context, opt Options) (*Tree, error) {
 	t.root = &rootDir{Dir: top, tree: t}
 	return t, nil
 }
+
+// MetadataBytes is about what is kept of tables now, and how much may be. What calls
+// under way and open files hold beyond it is not counted.
+func (t *Tree) MetadataBytes() (kept, limit int64) { return t.keeper.bytes(), t.keeper.limit }
 
 // Root returns the top folder.
 func (t *Tree) Root() Dir { return t.root }

@@ -3,8 +3,10 @@ package tree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"weak"
 
 	"github.com/icefs/icefs/merge"
 	"github.com/icefs/icefs/snapshot"
@@ -45,26 +47,38 @@ func (t *Tree) options(f form) string {
 
 // viewFile is the view of all rows of a snapshot in one form.
 type viewFile struct {
-	dir  *snapshotDir
-	form form
+	dir   *snapshotDir
+	form  form
+	first first
 }
 
 var _ ViewFile = (*viewFile)(nil)
 
-func (f *viewFile) Attr(ctx context.Context) (Attr, error) {
-	p, err := f.dir.plan(ctx)
-	if err != nil {
-		return Attr{}, f.dir.fail(ctx, err)
-	}
-	return f.dir.attr(KindFile, p.viewID(f.form.file(), p.options(f.form))), nil
-}
-
-func (f *viewFile) View(ctx context.Context) (merge.View, error) {
+// plan returns the snapshot's plan, of which the file is what it was.
+func (f *viewFile) plan(ctx context.Context) (*planned, error) {
 	p, err := f.dir.plan(ctx)
 	if err != nil {
 		return nil, f.dir.fail(ctx, err)
 	}
-	return p.view(f.form.file(), func() merge.View { return f.dir.table.tree.view(f.form, p.scan) }), nil
+	return p, f.first.is(f.id(p))
+}
+
+func (f *viewFile) id(p *planned) snapshot.ID { return p.viewID(f.form.file(), p.options(f.form)) }
+
+func (f *viewFile) Attr(ctx context.Context) (Attr, error) {
+	p, err := f.plan(ctx)
+	if err != nil {
+		return Attr{}, err
+	}
+	return f.dir.attr(KindFile, f.id(p)), nil
+}
+
+func (f *viewFile) View(ctx context.Context) (merge.View, error) {
+	p, err := f.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.view(f.form.file(), func() merge.View { return f.dir.dir.tree.view(f.form, p.scan) }), nil
 }
 
 // view makes the view of all rows of a scan.
@@ -169,12 +183,12 @@ type partsDir struct {
 var _ Dir = (*partsDir)(nil)
 
 func (d *partsDir) Attr(context.Context) (Attr, error) {
-	return d.dir.attr(KindDir, d.dir.table.id("folder", d.dir.id().String(), d.name)), nil
+	return d.dir.attr(KindDir, d.dir.place.id("folder", d.dir.id().String(), d.name)), nil
 }
 
 // base is what the identities of all parts have in common.
 func (d *partsDir) base(p *planned) snapshot.ID {
-	return p.partBase(d.name, d.dir.table.tree.options(d.form))
+	return p.partBase(d.name, d.dir.dir.tree.options(d.form))
 }
 
 func (d *partsDir) Entries(ctx context.Context) ([]Entry, error) {
@@ -206,7 +220,7 @@ func (d *partsDir) Lookup(ctx context.Context, name string) (Node, error) {
 	if !ok {
 		return nil, errNoEntry
 	}
-	return &partFile{parts: d, at: i, id: p.partID(d.base(p), d.form, i)}, nil
+	return &partFile{parts: d, at: i, id: p.partID(d.base(p), d.form, i), made: weak.Make(p)}, nil
 }
 
 // partFile is the view of one data file's visible rows.
@@ -214,6 +228,20 @@ type partFile struct {
 	parts *partsDir
 	at    int // place in the plan
 	id    snapshot.ID
+	made  weak.Pointer[planned] // that it was looked up in
+}
+
+// plan returns the snapshot's plan, in which the part is what it was.
+func (f *partFile) plan(ctx context.Context) (*planned, error) {
+	d := f.parts.dir
+	p, err := d.plan(ctx)
+	if err != nil {
+		return nil, d.fail(ctx, err)
+	}
+	if f.made.Value() != p && (f.at >= len(p.scan.Plan.Files) || p.partID(f.parts.base(p), f.parts.form, f.at) != f.id) {
+		return nil, fmt.Errorf("part %d: %w as it was", f.at, ErrExpired)
+	}
+	return p, nil
 }
 
 var _ ViewFile = (*partFile)(nil)
@@ -223,16 +251,16 @@ func (f *partFile) Attr(context.Context) (Attr, error) {
 }
 
 func (f *partFile) View(ctx context.Context) (merge.View, error) {
-	d := f.parts.dir
-	p, err := d.plan(ctx)
+	p, err := f.plan(ctx)
 	if err != nil {
-		return nil, d.fail(ctx, err)
+		return nil, err
 	}
+	tree := f.parts.dir.dir.tree
 	return p.view(f.parts.name+"/"+decimal(int64(f.at)), func() merge.View {
 		if f.parts.form == formParquet {
-			return d.table.tree.opt.Views.Part(p.scan, f.at)
+			return tree.opt.Views.Part(p.scan, f.at)
 		}
-		return d.table.tree.view(f.parts.form, p.one(f.at))
+		return tree.view(f.parts.form, p.one(f.at))
 	}), nil
 }
 

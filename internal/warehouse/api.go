@@ -39,11 +39,14 @@ func (goneError) Unwrap() error { return fs.ErrNotExist }
 // for a commit.
 const DefaultRefresh = 10 * time.Second
 
-// Cache keeps manifests and plans (package cache). load returns the value and
-// its bytes; concurrent loads of one key are one.
+// Cache keeps manifests and their lists (package cache). load returns the value
+// and its bytes, or NotKept; concurrent loads of one key are one.
 type Cache interface {
 	Get(ctx context.Context, key string, load func(context.Context) (any, int64, error)) (any, error)
 }
+
+// NotKept stands for the bytes of a value that only its waiters are to have.
+const NotKept = -1
 
 // Options of Open; the zero value is usable.
 type Options struct {
@@ -83,7 +86,8 @@ type env struct {
 	limits limits
 
 	schemas  schemas
-	unlisted sync.Map // folders that could not be listed, once logged
+	newest   atomic.Pointer[Loaded] // read last, held until somebody who asked for it does
+	unlisted sync.Map               // folders that could not be listed, once logged
 }
 
 func newEnv(opt Options, roots ...string) (*env, error) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"weak"
 
 	"github.com/icefs/icefs/internal/source"
 )
@@ -23,8 +24,9 @@ type catalogTable struct {
 	namespace []string
 	name      string
 
-	tag    string // of the last answer
-	object source.Object
+	tag    string        // of the last answer
+	object source.Object // that it led to, unless sent is set
+	sent   weak.Pointer[inlineMetadata]
 	access *access
 	reach  string // what access was made for (accessKey)
 }
@@ -33,12 +35,16 @@ var _ finder = (*catalogTable)(nil)
 
 // find implements finder.
 func (t *catalogTable) find(ctx context.Context) (source.Object, *access, error) {
+	last := t.last()
+	if last == nil { // an answer that it is unchanged would be of no use
+		t.tag = ""
+	}
 	f, err := t.remote.table(ctx, t.namespace, t.name, t.tag)
 	if err != nil {
 		return nil, nil, fmt.Errorf("table %s: %w", dotted(t.namespace, t.name), err)
 	}
-	if f.unchanged && t.object != nil {
-		return t.object, t.access, nil
+	if f.unchanged && last != nil {
+		return last, t.access, nil
 	}
 	t.tag = ""
 	o, a, err := t.open(ctx, f)
@@ -46,7 +52,22 @@ func (t *catalogTable) find(ctx context.Context) (source.Object, *access, error)
 		return nil, nil, fmt.Errorf("table %s: %w", dotted(t.namespace, t.name), err)
 	}
 	t.tag, t.object, t.access = f.tag, o, a
+	if sent, ok := o.(*inlineMetadata); ok { // the Loaded that is made of it holds it
+		t.object, t.sent = nil, weak.Make(sent)
+	}
 	return o, a, nil
+}
+
+// last returns the metadata file that the last answer led to, nil if there is none
+// or it was given up.
+func (t *catalogTable) last() source.Object {
+	if t.object != nil {
+		return t.object
+	}
+	if sent := t.sent.Value(); sent != nil {
+		return sent
+	}
+	return nil
 }
 
 // open opens the metadata.

@@ -48,7 +48,7 @@ func (l *Loaded) foresee(ctx context.Context) {
 			break
 		}
 		_, deletes := byContent(list)
-		if files, err := l.readManifests(ctx, deletes, nil); err == nil {
+		if files, _, err := l.readManifests(ctx, deletes, nil); err == nil {
 			l.columns.with(equalityIDs(files))
 		}
 		break

@@ -18,6 +18,7 @@ import (
 type manifest struct {
 	files []snapshot.DataFile
 	rows  int64 // of files
+	bytes int64 // kept by files, about
 }
 
 // manifests returns the manifests of a snapshot, as its manifest list or (old
@@ -131,7 +132,7 @@ func (l *Loaded) readManifest(ctx context.Context, m manifestFile, metricIDs []i
 		if err := guard(o, func() error { return named(o, r.read(raw)) }); err != nil {
 			return nil, 0, err
 		}
-		return &manifest{files: r.files, rows: r.rows}, r.bytes, nil
+		return &manifest{files: r.files, rows: r.rows, bytes: r.bytes}, r.bytes, nil
 	})
 	if err != nil {
 		return nil, err

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// memo is the Cache when none is given: it keeps every value, and loads each
-// once at a time, on a context that outlives the caller that began it.
+// memo is the Cache when none is given: it keeps every value but those that are
+// NotKept, and loads each once at a time, on a context that outlives the caller that began it.
 type memo struct {
 	mu    sync.Mutex
 	calls map[string]*call
@@ -42,8 +42,8 @@ func (m *memo) Get(ctx context.Context, key string, load func(context.Context) (
 }
 
 func (m *memo) run(ctx context.Context, key string, c *call, load func(context.Context) (any, int64, error)) {
-	c.value, _, c.err = load(ctx)
-	if c.err != nil {
+	var bytes int64
+	if c.value, bytes, c.err = load(ctx); c.err != nil || bytes == NotKept {
 		m.mu.Lock()
 		delete(m.calls, key)
 		m.mu.Unlock()

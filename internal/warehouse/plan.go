@@ -19,19 +19,21 @@ import (
 const manifestReaders = 8
 
 // Plan returns the live files of a snapshot with the deletes that apply to
-// each, from manifests that all snapshots share.
+// each, from manifests that all snapshots share. It is for the caller to keep:
+// plans hold on to all that was read of their manifests, so that no cache which
+// keeps them beside those could tell what they take.
 func (l *Loaded) Plan(ctx context.Context, snapshotID int64) (*snapshot.Plan, error) {
 	i, ok := l.byID[snapshotID]
 	if !ok {
 		return nil, fmt.Errorf("%w: snapshot %d is not in the metadata", ErrCorrupt, snapshotID)
 	}
-	key := "plan|" + l.version + "|" + strconv.FormatInt(snapshotID, 10)
+	key := "plan|" + l.origin.Version() + "|" + strconv.FormatInt(snapshotID, 10)
 	plan, err := l.env.cache.Get(ctx, key, func(ctx context.Context) (any, int64, error) {
 		plan, err := l.plan(ctx, &l.table.Snapshots[i])
 		if err != nil {
 			return nil, 0, err
 		}
-		return plan, planBytes(plan), nil
+		return plan, NotKept, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("snapshot %d: %w", snapshotID, err)
@@ -39,6 +41,7 @@ func (l *Loaded) Plan(ctx context.Context, snapshotID int64) (*snapshot.Plan, er
 	return plan.(*snapshot.Plan), nil
 }
 
+// planBytes is about what a plan takes beside the entries of manifests.
 func planBytes(p *snapshot.Plan) int64 {
 	bytes := int64(len(p.Files)) * 104
 	for i := range p.Files {
@@ -59,17 +62,20 @@ func (l *Loaded) plan(ctx context.Context, s *snapshot.Snapshot) (*snapshot.Plan
 		Specs:         l.table.Specs,
 		Schema:        l.table.Schema(l.table.CurrentSchema),
 	}
-	if e.Deletes, err = l.readManifests(ctx, deletes, nil); err != nil {
+	var deleteBytes, dataBytes int64
+	if e.Deletes, deleteBytes, err = l.readManifests(ctx, deletes, nil); err != nil {
 		return nil, err
 	}
 	keys := equalityIDs(e.Deletes)
 	if len(keys) == 0 {
 		l.foresee(ctx)
 	}
-	if e.Data, err = l.readManifests(ctx, data, l.columns.with(keys)); err != nil {
+	if e.Data, dataBytes, err = l.readManifests(ctx, data, l.columns.with(keys)); err != nil {
 		return nil, err
 	}
-	return snapshot.Pair(e), nil
+	plan := snapshot.Pair(e)
+	plan.Bytes = planBytes(plan) + deleteBytes + dataBytes
+	return plan, nil
 }
 
 // equalityIDs returns the key columns of all equality deletes: those whose
@@ -84,8 +90,9 @@ func equalityIDs(deletes []*snapshot.DataFile) []int {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// readManifests returns the live files of manifests, in their order.
-func (l *Loaded) readManifests(ctx context.Context, list []manifestFile, metricIDs []int) ([]*snapshot.DataFile, error) {
+// readManifests returns the live files of manifests, in their order, and about
+// what they take.
+func (l *Loaded) readManifests(ctx context.Context, list []manifestFile, metricIDs []int) (files []*snapshot.DataFile, bytes int64, err error) {
 	read := make([]*manifest, len(list))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(manifestReaders)
@@ -96,21 +103,22 @@ func (l *Loaded) readManifests(ctx context.Context, list []manifestFile, metricI
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	n := 0
 	for _, m := range read {
+		bytes += m.bytes
 		if n += len(m.files); n > l.env.limits.planned {
-			return nil, fmt.Errorf("%w: a snapshot of more than %d files (a larger --memory allows more)", ErrUnsupported, l.env.limits.planned)
+			return nil, 0, fmt.Errorf("%w: a snapshot of more than %d files (a larger --memory allows more)", ErrUnsupported, l.env.limits.planned)
 		}
 	}
-	files := make([]*snapshot.DataFile, 0, n)
+	files = make([]*snapshot.DataFile, 0, n)
 	for _, m := range read {
 		for i := range m.files {
 			files = append(files, &m.files[i])
 		}
 	}
-	return files, nil
+	return files, bytes, nil
 }
 
 // SchemaOf returns the id of the schema that s was written with: its own, else

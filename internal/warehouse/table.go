@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -17,7 +18,9 @@ import (
 	"github.com/icefs/icefs/snapshot"
 )
 
-// Table is a table of a catalog.
+// Table is a table of a catalog. What is parsed of its metadata is there as long
+// as somebody holds the Loaded: a warehouse may have more tables than memory has
+// room for, and who uses them knows best which to keep.
 type Table struct {
 	env     *env
 	finder  finder
@@ -25,11 +28,27 @@ type Table struct {
 
 	gate     gate // guards all below, and finder
 	at       time.Time
-	loaded   *Loaded
+	loaded   weak.Pointer[Loaded]
+	origin   origin    // of loaded
 	version  string    // of the metadata file that loaded or err come from
 	err      error     // of the last Load
 	reported string    // the last error that was logged
 	doubted  time.Time // since when the current metadata file looks half-written
+}
+
+// origin is what a Loaded was read from, to read it again if nothing newer can be
+// had. A metadata file that a catalog has sent is not kept: it is as long as what
+// is parsed of it.
+type origin struct {
+	object source.Object // nil = none
+	access *access
+}
+
+func originOf(o source.Object, a *access) origin {
+	if _, inline := o.(*inlineMetadata); inline {
+		return origin{}
+	}
+	return origin{o, a}
 }
 
 // halfWritten is how long a metadata file may look half-written, as writers
@@ -40,25 +59,28 @@ const halfWritten = time.Minute
 func newTable(e *env, f finder) *Table { return &Table{env: e, finder: f, gate: newGate()} }
 
 // Load returns the table at its current metadata version: the same Loaded while
-// the metadata file is the same. It looks again when the last look is older
-// than the refresh interval; until then a failure stays, too. A failure is
-// logged once. While a catalog does not answer, what was loaded last stays.
+// the metadata file is the same and the Loaded in use. It looks again when the
+// last look is older than the refresh interval; until then a failure stays, too. A
+// failure is logged once. While a catalog does not answer, what was loaded last
+// stays.
 func (t *Table) Load(ctx context.Context) (*Loaded, error) {
 	if err := t.gate.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer t.gate.leave()
-	if t.env.fresh(t.at) {
-		return t.result()
+	known := t.loaded.Value() // held from here on
+	have := known != nil || t.err != nil
+	if have && t.env.fresh(t.at) {
+		return known, t.err
 	}
 	asking := ctx
-	if t.loaded != nil {
+	if known != nil || t.origin.object != nil {
 		asking = WithPatience(ctx, lastKnownPatience)
 	}
 	o, a, err := t.finder.find(asking)
-	if err == nil && o.Version() == t.version {
+	if have && err == nil && o.Version() == t.version {
 		t.at = time.Now()
-		return t.result()
+		return known, t.err
 	}
 	var loaded *Loaded
 	if err == nil {
@@ -67,24 +89,43 @@ func (t *Table) Load(ctx context.Context) (*Loaded, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if t.unfinished(err) || t.loaded != nil && lastKnown(err) {
+	if before := t.before(ctx, known, err); before != nil {
 		t.at = time.Now()
-		return t.loaded, nil
+		return before, nil
 	}
-	t.loaded, t.err, t.version, t.at = loaded, err, "", time.Now()
+	t.loaded, t.origin, t.err, t.version, t.at = weak.Make(loaded), origin{}, err, "", time.Now()
 	if o != nil && !unread(err) {
 		t.version = o.Version()
 	}
+	if err == nil {
+		t.origin = originOf(o, a)
+	}
 	t.report(err)
-	return t.result()
+	return loaded, err
+}
+
+// before returns what is shown in the place of what failed with err: the version
+// from before, read again if it was given up; nil if the failure is shown.
+func (t *Table) before(ctx context.Context, known *Loaded, err error) *Loaded {
+	whole := known != nil || t.origin.object != nil
+	if !t.unfinished(whole, err) && !(whole && lastKnown(err)) {
+		return nil
+	}
+	if known == nil {
+		if known, err = t.read(ctx, t.origin.object, t.origin.access); err != nil {
+			return nil
+		}
+		t.loaded = weak.Make(known)
+	}
+	return known
 }
 
 // unfinished reports whether err may come from a metadata file that is being
 // written, next to a version that is known to be whole.
-func (t *Table) unfinished(err error) bool {
+func (t *Table) unfinished(whole bool, err error) bool {
 	looks := errors.Is(err, errJSON) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, source.ErrChanged) || errors.Is(err, source.ErrTruncated)
-	if t.loaded == nil || !looks {
+	if !whole || !looks {
 		t.doubted = time.Time{}
 		return false
 	}
@@ -93,13 +134,6 @@ func (t *Table) unfinished(err error) bool {
 		t.env.log.Warn("a metadata file looks half-written: the version before it is shown for now", "err", err)
 	}
 	return time.Since(t.doubted) < halfWritten
-}
-
-func (t *Table) result() (*Loaded, error) {
-	if t.err != nil {
-		return nil, t.err
-	}
-	return t.loaded, nil
 }
 
 func (t *Table) report(err error) {
@@ -129,14 +163,16 @@ func (t *Table) read(ctx context.Context, o source.Object, a *access) (*Loaded, 
 	for i := range table.Snapshots {
 		byID[table.Snapshots[i].ID] = i
 	}
-	return &Loaded{
+	loaded := &Loaded{
 		env:     t.env,
 		table:   table,
 		byID:    byID,
 		columns: &t.columns,
-		version: o.Version(),
+		origin:  o,
 		store:   source.Mapped(a.files, prefixes),
-	}, nil
+	}
+	t.env.newest.Store(loaded)
+	return loaded, nil
 }
 
 // RawMetadata returns the current metadata JSON, decompressed, if it can be
@@ -146,8 +182,8 @@ func (t *Table) RawMetadata(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer t.gate.leave()
-	if t.env.fresh(t.at) && t.loaded != nil {
-		return t.loaded.table.Metadata, nil
+	if known := t.loaded.Value(); t.env.fresh(t.at) && known != nil {
+		return known.table.Metadata, nil
 	}
 	o, _, err := t.finder.find(ctx)
 	if err != nil {
@@ -160,7 +196,7 @@ func (t *Table) RawMetadata(ctx context.Context) ([]byte, error) {
 // it. It does so twice, and first to find out how long it is: nothing is allocated
 // for a file that only claims to be one.
 func readMetadata(ctx context.Context, o source.Object, limit int64) ([]byte, error) {
-	stored, err := readAll(ctx, o, limit)
+	stored, err := stored(ctx, o, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +225,15 @@ func readMetadata(ctx context.Context, o source.Object, limit int64) ([]byte, er
 		return corrupt(err)
 	}
 	return raw, nil
+}
+
+// stored returns a metadata file as it is stored: what a catalog has sent is not
+// copied.
+func stored(ctx context.Context, o source.Object, limit int64) ([]byte, error) {
+	if sent, ok := o.(*inlineMetadata); ok && o.Size() <= limit {
+		return sent.content, nil
+	}
+	return readAll(ctx, o, limit)
 }
 
 // readAll reads a whole object of at most so many bytes.
@@ -227,11 +272,11 @@ func decompress(r *bufio.Reader) (plain io.Reader, compressed bool, err error) {
 // Loaded is a table at one metadata version. Immutable, but for what it has
 // found out for its own use.
 type Loaded struct {
-	env     *env
-	table   *snapshot.Table
-	byID    map[int64]int // places in table.Snapshots
-	version string
-	store   source.Store
+	env    *env
+	table  *snapshot.Table
+	byID   map[int64]int // places in table.Snapshots
+	origin source.Object // the metadata file
+	store  source.Store
 
 	columns  *keyColumns // the Table's
 	foreseen atomic.Bool

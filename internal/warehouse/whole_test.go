@@ -118,7 +118,7 @@ func TestListsOfOneManifest(t *testing.T) {
 	}
 	for _, files := range []int64{2, 3, 1, 3} {
 		list[0].files = files
-		if _, err := l.readManifests(t.Context(), list, nil); (err != nil) != (files > 2) {
+		if _, _, err := l.readManifests(t.Context(), list, nil); (err != nil) != (files > 2) {
 			t.Errorf("%d files listed: %v", files, err)
 		}
 	}

@@ -153,7 +153,9 @@ type Loaded struct {
 	Meta    *snapshot.Table
 	PlanErr error
 	Files   []snapshot.File // of every snapshot
-	Plans   atomic.Int64
+	// PlanBytes is what each plan says that it takes.
+	PlanBytes int64
+	Plans     atomic.Int64
 }
 
 // Table implements tree.Loaded.
@@ -173,7 +175,7 @@ func (l *Loaded) Plan(_ context.Context, id int64) (*snapshot.Plan, error) {
 	if l.PlanErr != nil {
 		return nil, l.PlanErr
 	}
-	return &snapshot.Plan{SnapshotID: id, Files: l.Files}, nil
+	return &snapshot.Plan{SnapshotID: id, Files: l.Files, Bytes: l.PlanBytes}, nil
 }
 
 // Views makes a text of each scan: what it is a view of.
