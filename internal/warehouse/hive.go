@@ -91,6 +91,13 @@ func (c *hiveCatalog) ask(ctx context.Context, call func(context.Context, *hive_
 	return err
 }
 
+// isUnknownMethod reports whether a metastore has no such call. Hive 4 has lost
+// those that take no request, Hive before 2.3 has none that do.
+func isUnknownMethod(err error) bool {
+	var app thrift.TApplicationException
+	return errors.As(err, &app) && app.TypeId() == thrift.UNKNOWN_METHOD
+}
+
 // namespaces implements remote. Hive's databases have no levels.
 func (c *hiveCatalog) namespaces(ctx context.Context, parent []string) (names []string, err error) {
 	if len(parent) > 0 {
@@ -119,8 +126,13 @@ func (c *hiveCatalog) tables(ctx context.Context, namespace []string) iter.Seq2[
 			batch := names[:min(len(names), hiveBatch)]
 			names = names[len(batch):]
 			var tables []*hive_metastore.Table
-			err = c.ask(ctx, func(ctx context.Context, h *hive_metastore.ThriftHiveMetastoreClient) (err error) {
-				tables, err = h.GetTableObjectsByName(ctx, namespace[0], batch)
+			err = c.ask(ctx, func(ctx context.Context, h *hive_metastore.ThriftHiveMetastoreClient) error {
+				answer, err := h.GetTableObjectsByNameReq(ctx, &hive_metastore.GetTablesRequest{DbName: namespace[0], TblNames: batch})
+				if isUnknownMethod(err) {
+					tables, err = h.GetTableObjectsByName(ctx, namespace[0], batch)
+				} else if err == nil {
+					tables = answer.Tables
+				}
 				return err
 			})
 			for _, t := range tables {
@@ -141,8 +153,13 @@ func (c *hiveCatalog) table(ctx context.Context, namespace []string, name, _ str
 		return found{}, fmt.Errorf("%w: Hive's tables are in databases", ErrGone)
 	}
 	var t *hive_metastore.Table
-	err := c.ask(ctx, func(ctx context.Context, h *hive_metastore.ThriftHiveMetastoreClient) (err error) {
-		t, err = h.GetTable(ctx, namespace[0], name)
+	err := c.ask(ctx, func(ctx context.Context, h *hive_metastore.ThriftHiveMetastoreClient) error {
+		answer, err := h.GetTableReq(ctx, &hive_metastore.GetTableRequest{DbName: namespace[0], TblName: name})
+		if isUnknownMethod(err) {
+			t, err = h.GetTable(ctx, namespace[0], name)
+		} else if err == nil {
+			t = answer.Table
+		}
 		return err
 	})
 	switch {
