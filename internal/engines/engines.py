@@ -80,9 +80,22 @@ def extremes(path, fields):
 FLAT = ("int", "long", "string")
 
 
+def mixed(path):
+    """the string columns that are dictionary-coded in some row groups only: fastparquet loses their other strings, those of raw files too"""
+    meta = pa.parquet.read_metadata(path)
+    coded = {}
+    for g in range(meta.num_row_groups):
+        for i in range(meta.num_columns):
+            c = meta.row_group(g).column(i)
+            if c.physical_type == "BYTE_ARRAY":
+                coded.setdefault(c.path_in_schema, set()).add(c.has_dictionary_page)
+    return {name for name, ways in coded.items() if len(ways) > 1}
+
+
 def fastparquet_check(path, schema, lines):
     """the flat columns of types that pandas keeps without loss"""
-    flat = {"fields": [f for f in schema["fields"] if f["type"] in FLAT]}
+    skipped = mixed(path)
+    flat = {"fields": [f for f in schema["fields"] if f["type"] in FLAT and f["name"] not in skipped]}
     names = [f["name"] for f in flat["fields"]]
     if not names:
         return None
