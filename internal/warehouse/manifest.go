@@ -113,7 +113,7 @@ func (l *Loaded) readManifest(ctx context.Context, m manifestFile, metricIDs []i
 	if m.deletes {
 		metricIDs = nil
 	}
-	o, err := l.store.Open(ctx, m.path)
+	o, err := l.recent.open(ctx, l.store, m.path)
 	if err != nil {
 		return nil, err
 	}

@@ -279,6 +279,7 @@ type Loaded struct {
 	store  source.Store
 
 	columns  *keyColumns // the Table's
+	recent   recent      // manifests
 	foreseen atomic.Bool
 }
 
