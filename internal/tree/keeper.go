@@ -12,8 +12,8 @@ const DefaultMetadataBytes = 128 << 20
 // keeper holds what a Tree has derived of tables (*table) and of their snapshots
 // (*planned), up to a number of bytes: past it, those used longest ago are given
 // up, and derived again when they are used. The table used last stays, however much
-// it takes, and so does the snapshot used last, with its table. Nodes do not hold either; calls under way and open
-// files do, beyond what is counted here.
+// it takes, and so does the snapshot used last, with its table. Nodes do not hold
+// either; calls under way and open files do, beyond what is counted here.
 //
 // A planned holds its table, and is always used together with it and before it, so
 // that it is given up first. Safe for concurrent use.

@@ -6,7 +6,8 @@ import (
 )
 
 // memo is the Cache when none is given: it keeps every value but those that are
-// NotKept, and loads each once at a time, on a context that outlives the caller that began it.
+// NotKept, and loads each once at a time, on a context that outlives the caller
+// that began it.
 type memo struct {
 	mu    sync.Mutex
 	calls map[string]*call
