@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -72,9 +71,7 @@ type faultSource struct {
 
 	fault atomic.Pointer[fault] // nil: none
 
-	mu    sync.Mutex
-	seen  map[call]bool // nil: calls are not recorded
-	calls []call        // in order, each once
+	calls recorder[call]
 }
 
 // newFaultSource shows dir for as long as a test takes, and at most for limit: if
@@ -109,28 +106,9 @@ func newFaultSource(t *testing.T, dir string, limit time.Duration) *faultSource 
 	return s
 }
 
-// record notes all calls until the function that it returns is called, which
-// gives each of them once.
-func (s *faultSource) record() func() []call {
-	s.mu.Lock()
-	s.seen, s.calls = map[call]bool{}, nil
-	s.mu.Unlock()
-	return func() []call {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.seen = nil
-		return s.calls
-	}
-}
-
 // meets notes a call, and returns the fault if it concerns it.
 func (s *faultSource) meets(c call, kinds ...faultKind) *fault {
-	s.mu.Lock()
-	if s.seen != nil && !s.seen[c] {
-		s.seen[c] = true
-		s.calls = append(s.calls, c)
-	}
-	s.mu.Unlock()
+	s.calls.note(c)
 	f := s.fault.Load()
 	if f == nil || f.at.file != c.file {
 		return nil

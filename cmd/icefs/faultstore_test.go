@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,9 +83,7 @@ type faultStore struct {
 	store http.Handler
 	fault atomic.Pointer[storeCallFault] // nil: none
 
-	mu    sync.Mutex
-	seen  map[storeCall]bool // nil: requests are not recorded
-	calls []storeCall        // in order, each once
+	calls recorder[storeCall]
 }
 
 func newFaultStore(t *testing.T, store http.Handler) *faultStore {
@@ -97,32 +94,13 @@ func newFaultStore(t *testing.T, store http.Handler) *faultStore {
 	return s
 }
 
-// record notes all requests until the function that it returns is called, which
-// gives each of them once.
-func (s *faultStore) record() func() []storeCall {
-	s.mu.Lock()
-	s.seen, s.calls = map[storeCall]bool{}, nil
-	s.mu.Unlock()
-	return func() []storeCall {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.seen = nil
-		return s.calls
-	}
-}
-
 // ServeHTTP implements http.Handler.
 func (s *faultStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := storeCall{method: r.Method, object: strings.TrimPrefix(r.URL.Path, "/"), bytes: r.Header.Get("Range")}
 	if q := r.URL.Query(); q.Has("list-type") {
 		c = storeCall{method: r.Method, prefix: q.Get("prefix")}
 	}
-	s.mu.Lock()
-	if s.seen != nil && !s.seen[c] {
-		s.seen[c] = true
-		s.calls = append(s.calls, c)
-	}
-	s.mu.Unlock()
+	s.calls.note(c)
 	f := s.fault.Load()
 	if f == nil || f.at != c || f.fired.Add(1) > 1 && !f.always {
 		s.store.ServeHTTP(w, r)

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -114,7 +113,7 @@ func (s *sweep) newSource() *faultSource {
 // run meets every fault there is.
 func (s *sweep) run() {
 	begun := time.Now()
-	stop := s.source.record()
+	stop := s.source.calls.record()
 	m := s.mount(s.TempDir())
 	s.clean = readTree(m.dir)
 	m.unmount()
@@ -345,27 +344,11 @@ func (s *sweep) structure(name string, f *fault, got wholeTree) {
 // checkLog wants an errno of the contract for each path that failed, and a line
 // of the log that names the path, and the file of the source.
 func (s *sweep) checkLog(name string, f *fault, m *mounted, got wholeTree, failed []string) {
-	lines := m.said()
-	for _, l := range lines {
-		if l.Panic != "" || strings.Contains(l.Msg, "internal error") {
-			s.Errorf("%s: %+v", name, l)
-		}
+	allowed := []syscall.Errno{syscall.EIO}
+	if f.kind == flippedRead {
+		allowed = append(allowed, syscall.EOPNOTSUPP, syscall.ESTALE)
 	}
-	for _, p := range failed {
-		errno := errnoOf(got[p].err)
-		allowed := []syscall.Errno{syscall.EIO}
-		if f.kind == flippedRead {
-			allowed = append(allowed, syscall.EOPNOTSUPP, syscall.ESTALE)
-		}
-		if !slices.Contains(allowed, errno) {
-			s.Errorf("%s: %s: %v", name, p, got[p].err)
-		}
-		if !slices.ContainsFunc(lines, func(l logLine) bool {
-			return l.Path == p && l.Errno == errno.Error() && (f.named(l.Cause) || f.kind == flippedRead)
-		}) {
-			s.Errorf("%s: %s fails with %v, and no line of the log tells of %s", name, p, errno, f.at.file)
-		}
-	}
+	checkFailures(s.T, name, m.said(), got, failed, allowed, func(cause string) bool { return f.named(cause) || f.kind == flippedRead })
 	if len(failed) > 0 && f.kind == slowRead {
 		s.Errorf("%s: fails: %v", name, failed)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,14 +42,7 @@ func TestManyTables(t *testing.T) {
 			}
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(dir, ".icefs", "status.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var st status
-	if err := json.Unmarshal(b, &st); err != nil {
-		t.Fatal(err)
-	}
+	st := statusOf(t, dir)
 	if st.Memory.Heap > budget {
 		t.Errorf("%d MiB are in use, of %d", st.Memory.Heap>>20, budget>>20)
 	}

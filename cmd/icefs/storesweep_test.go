@@ -138,7 +138,7 @@ func (s *storeSweep) mount(timeout time.Duration) (*mounted, error) {
 // asked of the store for it.
 func (s *storeSweep) look() (wholeTree, []storeCall) {
 	s.Helper()
-	stop := s.store.record()
+	stop := s.store.calls.record()
 	m, err := s.mount(storePatience)
 	if err != nil {
 		s.Fatal(err)
@@ -355,30 +355,16 @@ func (s *storeSweep) judge(f *storeCallFault, m *mounted, got wholeTree) {
 // checkLog wants an errno of the contract for each path that failed, and a line
 // of the log that names the path, and the object.
 func (s *storeSweep) checkLog(f *storeCallFault, m *mounted, got wholeTree, failed []string) {
-	lines := m.said()
-	for _, l := range lines {
-		if l.Panic != "" || strings.Contains(l.Msg, "internal error") {
-			s.Errorf("%v: %+v", f, l)
-		}
+	allowed := []syscall.Errno{syscall.EIO, syscall.ETIMEDOUT}
+	switch f.kind {
+	case answersNewer:
+		allowed = []syscall.Errno{syscall.ESTALE}
+	case answersFlipped:
+		allowed = append(allowed, syscall.EOPNOTSUPP, syscall.ESTALE)
 	}
-	for _, p := range failed {
-		errno := errnoOf(got[p].err)
-		allowed := []syscall.Errno{syscall.EIO, syscall.ETIMEDOUT}
-		switch f.kind {
-		case answersNewer:
-			allowed = []syscall.Errno{syscall.ESTALE}
-		case answersFlipped:
-			allowed = append(allowed, syscall.EOPNOTSUPP, syscall.ESTALE)
-		}
-		if !slices.Contains(allowed, errno) {
-			s.Errorf("%v: %s: %v", f, p, got[p].err)
-		}
-		if !slices.ContainsFunc(lines, func(l logLine) bool {
-			return l.Path == p && l.Errno == errno.Error() && (f.named(l.Cause) || f.kind == answersFlipped || f.late(l.Cause))
-		}) {
-			s.Errorf("%v: %s fails with %v, and no line of the log tells why", f, p, errno)
-		}
-	}
+	checkFailures(s.T, f, m.said(), got, failed, allowed, func(cause string) bool {
+		return f.named(cause) || f.kind == answersFlipped || f.late(cause)
+	})
 }
 
 // again reads everything once more, without the fault.

@@ -16,8 +16,8 @@ import (
 	"github.com/icefs/icefs/internal/pqfile"
 )
 
-// counters are those of a mount's status.json, now.
-func counters(t *testing.T, dir string) map[string]int64 {
+// statusOf is a mount's status.json, now.
+func statusOf(t *testing.T, dir string) status {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, ".icefs", "status.json"))
 	if err != nil {
@@ -27,7 +27,13 @@ func counters(t *testing.T, dir string) map[string]int64 {
 	if err := json.Unmarshal(b, &st); err != nil {
 		t.Fatal(err)
 	}
-	return st.Counters
+	return st
+}
+
+// counters are those of a mount's status.json, now.
+func counters(t *testing.T, dir string) map[string]int64 {
+	t.Helper()
+	return statusOf(t, dir).Counters
 }
 
 // TestWorkIsForWhatIsRead: listing, stat, opening data.parquet and reading its
